@@ -1,0 +1,125 @@
+"""From demand to replicas. The plan is the largest need and keeps which one it was; caps come later, in the policy."""
+
+import dataclasses
+import enum
+import math
+from typing import TypeAlias
+
+from models.capacity.profile import Profile
+
+
+class NeedKind(enum.StrEnum):
+    """What a need was computed from. The value is also the metric label."""
+
+    IN_FLIGHT = "in_flight"
+    ARRIVALS = "arrivals"
+    BACKLOG = "backlog"
+    KV_TOKENS = "kv_tokens"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Need:
+    """Replicas one kind of demand asks for: demand / per_replica, rounded up; both in the unit of the kind."""
+
+    kind: NeedKind
+    demand: float
+    per_replica: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.demand) and self.demand >= 0):
+            raise ValueError(f"demand is {self.demand!r}: must be finite and >= 0")
+        if not (math.isfinite(self.per_replica) and self.per_replica > 0):
+            raise ValueError(f"per_replica is {self.per_replica!r}: must be a positive number")
+
+    @property
+    def replicas(self) -> int:
+        """Smallest number of replicas that carries the demand; demand above zero needs at least one."""
+        return replicas_for(self.demand, per_replica=self.per_replica)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Plan:
+    """The replicas the maths wants, uncapped: the largest of the needs."""
+
+    needs: tuple[Need, ...]
+
+    def __post_init__(self) -> None:
+        if not self.needs:
+            raise ValueError("needs are empty: without any need there is NoPlan, not a plan for zero")
+
+    @property
+    def binding(self) -> Need:
+        """The need that decides; the first of equals."""
+        return max(self.needs, key=lambda need: need.replicas)
+
+    @property
+    def replicas(self) -> int:
+        """Replicas the binding need asks for."""
+        return self.binding.replicas
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NoPlan:
+    """Nothing can be planned, and why (signals unknown, history too short)."""
+
+    why: str
+
+
+Planned: TypeAlias = Plan | NoPlan
+
+
+def replicas_for(demand: float, *, per_replica: float) -> int:
+    """ceil(demand / per_replica), forgiving 1e-9 of rounding so that 120 / 40 is 3 and not 4."""
+    return math.ceil(demand / per_replica - 1e-9)
+
+
+def in_flight_by_little(*, arrivals: float, duration: float) -> float:
+    """Little's law, L = arrival rate (1/s) x duration (s)."""
+    return arrivals * duration
+
+
+def plan(
+    profile: Profile,
+    *,
+    in_flight: float | None = None,
+    arrivals: float | None = None,
+    duration: float | None = None,
+) -> Planned:
+    """The plan for a demand; None marks what is not known.
+
+    Args:
+        profile: what one replica sustains.
+        in_flight: requests in flight.
+        arrivals: requests per second.
+        duration: seconds a request takes without queueing; the profile's own is preferred. With it, or with the
+            profile's throughput, arrivals become a need of their own: in flight is cut off at what the fleet can
+            hold, arrivals are not.
+    """
+    needs: list[Need] = []
+    if in_flight is not None:
+        needs.append(Need(NeedKind.IN_FLIGHT, in_flight, profile.concurrency))
+    if arrivals is not None:
+        seconds = profile.duration or duration
+        if profile.throughput is not None:
+            needs.append(Need(NeedKind.ARRIVALS, arrivals, profile.throughput))
+        elif seconds:
+            needs.append(
+                Need(NeedKind.ARRIVALS, in_flight_by_little(arrivals=arrivals, duration=seconds), profile.concurrency)
+            )
+    if not needs:
+        return NoPlan("neither in-flight load nor arrivals with a duration are known")
+    return Plan(tuple(needs))
+
+
+def kv_need(
+    profile: Profile, *, used_tokens: float, waiting: float, prompt_tokens: float, output_tokens: float
+) -> Need | None:
+    """Replicas for KV tokens: in use, plus what the waiting requests will take; None without a known capacity.
+
+    Demand = used + waiting x (mean prompt + half the mean output); usage is a bounded ratio, so a rule on it adds at
+    most a quarter a step, tokens do not.
+    """
+    if profile.kv_tokens is None:
+        return None
+    demand = used_tokens + waiting * (prompt_tokens + output_tokens / 2)
+    return Need(NeedKind.KV_TOKENS, demand, profile.kv_target * profile.kv_tokens)

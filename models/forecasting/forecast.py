@@ -1,0 +1,72 @@
+"""What a forecast is, and what stands in its place when there is not enough history."""
+
+import dataclasses
+import enum
+import itertools
+import math
+from collections.abc import Mapping
+from typing import TypeAlias
+
+
+class Quality(enum.StrEnum):
+    """How far a forecast may be trusted. The value is also the metric label."""
+
+    SEASONED = "seasoned"  # scores of a full day, gaps rare
+    YOUNG = "young"  # own scores, less than a day of them
+    COLD = "cold"  # too few own scores: prior scores decide
+    DEGRADED = "degraded"  # history with long or many gaps, or values that had to be repaired
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Forecast:
+    """Quantiles of the largest value that comes within the horizon.
+
+    Attributes:
+        issued_at: Unix time of the newest point used, seconds.
+        horizon: how far ahead the maximum is taken, seconds.
+        level: the present level, in the unit of the signal.
+        quantiles: probability (0..1) -> value; values grow with the probability and are never below the present value.
+        quality: how far to trust it.
+        experts: probability -> name of the expert that gave the value.
+    """
+
+    issued_at: float
+    horizon: float
+    level: float
+    quantiles: Mapping[float, float]
+    quality: Quality
+    experts: Mapping[float, str] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.horizon <= 0:
+            raise ValueError(f"horizon is {self.horizon!r} s: must be positive")
+        if not self.quantiles:
+            raise ValueError("quantiles are empty: a forecast needs at least one probability")
+        ordered = sorted(self.quantiles.items())
+        if not all(0 < q < 1 and math.isfinite(v) and v >= 0 for q, v in ordered):
+            raise ValueError(
+                f"quantiles are {dict(ordered)!r}: probabilities lie in (0, 1), values are finite and >= 0"
+            )
+        if any(a[1] > b[1] for a, b in itertools.pairwise(ordered)):
+            raise ValueError(f"quantiles are {dict(ordered)!r}: values must not fall as the probability grows")
+
+    def at(self, probability: float) -> float:
+        """The smallest forecast value whose probability is at least the one asked (the largest when none is).
+
+        The cautious neighbour is taken, not an interpolation: a quantile that was not forecast is never understated.
+        """
+        for q, value in sorted(self.quantiles.items()):
+            if q >= probability - 1e-9:
+                return value
+        return max(self.quantiles.values())
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NotEnoughHistory:
+    """No forecast: `have` known points, `need` are needed."""
+
+    have: int
+    need: int
+
+
+Outlook: TypeAlias = Forecast | NotEnoughHistory

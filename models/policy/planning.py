@@ -1,0 +1,48 @@
+"""From forecasts to the two plans of the floor."""
+
+import dataclasses
+from collections.abc import Mapping
+
+from models.capacity import sizing
+from models.capacity.profile import Profile
+from models.forecasting.forecast import Forecast, Outlook
+from models.policy.context import FloorSettings
+from models.signals import Signal
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Objectives:
+    """How one target is planned for.
+
+    Attributes:
+        profile: what one replica sustains.
+        raise_quantile: probability with which the load over the warm-up stays under what the floor is raised for.
+        lower_quantile: the same for the longer horizon that must agree before the floor is lowered.
+        drain: seconds over which a backlog may be worked off.
+        floor: the numbers of the rules.
+    """
+
+    profile: Profile
+    raise_quantile: float = 0.95
+    lower_quantile: float = 0.9
+    drain: float = 60.0
+    floor: FloorSettings = dataclasses.field(default_factory=FloorSettings)
+
+    def __post_init__(self) -> None:
+        for name in ("raise_quantile", "lower_quantile"):
+            if not 0 < getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)!r}: must lie in (0, 1)")
+        if self.drain <= 0:
+            raise ValueError(f"drain is {self.drain!r} s: must be positive")
+
+
+def plan_for(
+    outlooks: Mapping[Signal, Outlook], *, profile: Profile, probability: float, duration: float | None
+) -> sizing.Planned:
+    """The plan for forecast in-flight load and arrivals at one probability; what has no forecast is left out."""
+    values = {signal: outlook.at(probability) for signal, outlook in outlooks.items() if isinstance(outlook, Forecast)}
+    if not values:
+        return sizing.NoPlan("; ".join(f"{signal}: {outlook}" for signal, outlook in outlooks.items()) or "no forecast")
+    return sizing.plan(
+        profile, in_flight=values.get(Signal.IN_FLIGHT), arrivals=values.get(Signal.ARRIVALS), duration=duration
+    )

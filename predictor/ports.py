@@ -1,0 +1,116 @@
+"""What the loops need from the outside world, in their own words. Adapters live in signals/ and cluster/."""
+
+import dataclasses
+import enum
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+from models.policy.context import Supply
+from models.series import Series
+from models.signals import Reading, Signal, Unknown
+from predictor.targets import Target
+
+
+class Clock(Protocol):
+    """The only way to the time of day."""
+
+    def now(self) -> float:
+        """Unix time, seconds."""
+        ...
+
+
+Readings: TypeAlias = Mapping[Signal, Reading]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Past:
+    """A target's history of one signal, and from when on it was asked for (Unix seconds)."""
+
+    series: Series
+    asked_since: float
+
+
+class SignalSource(Protocol):
+    """Where readings come from: a Prometheus, or the pods' own metrics pages."""
+
+    def read(self, targets: Sequence[Target], *, now: float) -> Mapping[str, Readings]:
+        """Readings by target key. Every target and every signal it may need is present, if only as Unknown.
+
+        Never raises for a source that is down or talks nonsense: that is Unknown with a cause.
+        """
+        ...
+
+    def history(
+        self, targets: Sequence[Target], signal: Signal, *, since: float, until: float, step: float
+    ) -> Mapping[str, Series | Unknown]:
+        """Values by target key on the grid of `step` seconds; Unknown where the source has or keeps none."""
+        ...
+
+
+class Owner(enum.StrEnum):
+    """Who owns the number that Floorcast sets. The value is also the metric label."""
+
+    HPA = "hpa"  # spec.minReplicas of a HorizontalPodAutoscaler
+    SCALE = "scale"  # no autoscaler: spec.replicas through the scale subresource
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Workload:
+    """State of a target in the cluster.
+
+    Attributes:
+        owner: who owns the number.
+        standing: the number as it stands (the live minReplicas, or the replica count).
+        base: the user's own minimum.
+        maximum: the owner's upper bound.
+        replicas: replicas the workload asks for now (spec.replicas).
+        supply: replicas by what they can do.
+        warm_ups: seconds from created to first Ready of pods measured so far, newest last.
+        rollout: a rollout is under way.
+        owner_problem: what the owner reports to be wrong with its scaling; empty when nothing.
+        adopted: the live value is one that Floorcast wrote earlier.
+    """
+
+    owner: Owner
+    standing: int
+    base: int
+    maximum: int
+    replicas: int
+    supply: Supply
+    warm_ups: tuple[float, ...] = ()
+    rollout: bool = False
+    owner_problem: str = ""
+    adopted: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Refused:
+    """A target that cannot be observed or written, why, and what to do about it."""
+
+    reason: str  # a CamelCase word, for labels and Events: "Forbidden", "NotFound", "AmbiguousOwner", ...
+    detail: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Written:
+    """The number that stands after a write."""
+
+    replicas: int
+
+
+class Workloads(Protocol):
+    """The cluster: what runs, and where the number is written. Never raises for what the API server answers."""
+
+    def observe(self, targets: Sequence[Target], *, now: float) -> Mapping[str, Workload | Refused]:
+        """State by target key; every target is present."""
+        ...
+
+    def write(self, target: Target, replicas: int, *, seen: Workload, now: float) -> Written | Refused:
+        """Sets the number. `seen` is what the decision rested on: a live value that differs from it is a conflict,
+        answered with Refused("Conflict", ...) and never overwritten.
+        """
+        ...
+
+    def release(self, target: Target) -> Written | Refused:
+        """Gives the original number back and forgets the target; safe to repeat."""
+        ...
