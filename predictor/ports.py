@@ -106,8 +106,10 @@ class Workloads(Protocol):
         ...
 
     def write(self, target: Target, replicas: int, *, seen: Workload, now: float) -> Written | Refused:
-        """Sets the number. `seen` is what the decision rested on: a live value that differs from it is a conflict,
-        answered with Refused("Conflict", ...) and never overwritten.
+        """Sets the number.
+
+        `seen` is what the decision rested on: a live value that differs from it is a conflict, answered with
+        Refused("Conflict", ...) and never overwritten.
         """
         ...
 

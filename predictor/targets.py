@@ -50,5 +50,5 @@ class Target:
 
     @property
     def key(self) -> str:
-        """ "namespace/name": how the target is called in metrics, logs and the API."""
+        """Namespace and name with a slash between: what the target is called in metrics, logs and the API."""
         return f"{self.namespace}/{self.name}"

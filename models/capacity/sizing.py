@@ -78,37 +78,49 @@ def in_flight_by_little(*, arrivals: float, duration: float) -> float:
     return arrivals * duration
 
 
-def plan(
-    profile: Profile,
-    *,
-    in_flight: float | None = None,
-    arrivals: float | None = None,
-    duration: float | None = None,
-) -> Planned:
-    """The plan for a demand; None marks what is not known.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Load:
+    """A demand; None marks what is not known.
 
-    Args:
-        profile: what one replica sustains.
+    Attributes:
         in_flight: requests in flight.
         arrivals: requests per second.
-        duration: seconds a request takes without queueing; the profile's own is preferred. With it, or with the
-            profile's throughput, arrivals become a need of their own: in flight is cut off at what the fleet can
-            hold, arrivals are not.
+        duration: seconds a request takes without queueing; a profile's own is preferred.
     """
-    needs: list[Need] = []
-    if in_flight is not None:
-        needs.append(Need(NeedKind.IN_FLIGHT, in_flight, profile.concurrency))
-    if arrivals is not None:
-        seconds = profile.duration or duration
-        if profile.throughput is not None:
-            needs.append(Need(NeedKind.ARRIVALS, arrivals, profile.throughput))
-        elif seconds:
-            needs.append(
-                Need(NeedKind.ARRIVALS, in_flight_by_little(arrivals=arrivals, duration=seconds), profile.concurrency)
-            )
+
+    in_flight: float | None = None
+    arrivals: float | None = None
+    duration: float | None = None
+
+
+def plan(profile: Profile, load: Load) -> Planned:
+    """The plan for a demand.
+
+    With a duration, or with the profile's throughput, arrivals become a need of their own: in flight is cut off at
+    what the fleet can hold, arrivals are not.
+    """
+    needs = tuple(need for need in (_in_flight_need(profile, load), _arrivals_need(profile, load)) if need)
     if not needs:
         return NoPlan("neither in-flight load nor arrivals with a duration are known")
-    return Plan(tuple(needs))
+    return Plan(needs)
+
+
+def _in_flight_need(profile: Profile, load: Load) -> Need | None:
+    if load.in_flight is None:
+        return None
+    return Need(NeedKind.IN_FLIGHT, load.in_flight, profile.concurrency)
+
+
+def _arrivals_need(profile: Profile, load: Load) -> Need | None:
+    if load.arrivals is None:
+        return None
+    if profile.throughput is not None:
+        return Need(NeedKind.ARRIVALS, load.arrivals, profile.throughput)
+    seconds = profile.duration or load.duration
+    if not seconds:
+        return None
+    demand = in_flight_by_little(arrivals=load.arrivals, duration=seconds)
+    return Need(NeedKind.ARRIVALS, demand, profile.concurrency)
 
 
 def kv_need(

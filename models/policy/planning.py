@@ -43,6 +43,5 @@ def plan_for(
     values = {signal: outlook.at(probability) for signal, outlook in outlooks.items() if isinstance(outlook, Forecast)}
     if not values:
         return sizing.NoPlan("; ".join(f"{signal}: {outlook}" for signal, outlook in outlooks.items()) or "no forecast")
-    return sizing.plan(
-        profile, in_flight=values.get(Signal.IN_FLIGHT), arrivals=values.get(Signal.ARRIVALS), duration=duration
-    )
+    load = sizing.Load(in_flight=values.get(Signal.IN_FLIGHT), arrivals=values.get(Signal.ARRIVALS), duration=duration)
+    return sizing.plan(profile, load)
