@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+
+from models.forecasting.engine import Forecaster
+from models.forecasting.forecast import Forecast, NotEnoughHistory, Quality
+from models.forecasting.settings import ForecastSettings
+from models.series import Floats, Series
+
+STEP = 5.0
+PERIOD = 300.0
+RNG = np.random.default_rng(20)
+
+
+def hump(times: Floats) -> Floats:
+    """Base 10, a ramp from 100 s to 140 s of each period, a plateau of 50 until 220 s, back at 240 s."""
+    return 10 + np.interp(times % PERIOD, [0, 100, 140, 220, 240, 300], [0, 0, 40, 40, 0, 0])
+
+
+def humps(until: float) -> Series:
+    times = np.arange(0, until, STEP)
+    return Series(0.0, STEP, np.random.default_rng(3).poisson(hump(times) * 4) / 4)
+
+
+def forecast(series: Series, horizon: float = 40.0, settings: ForecastSettings | None = None) -> Forecast:
+    (outlook,) = Forecaster(settings).update({"a": series}, horizons={"a": (horizon,)})["a"]
+    assert isinstance(outlook, Forecast)
+    return outlook
+
+
+def test_one_point_is_not_enough_history() -> None:
+    result = Forecaster().update({"a": Series(0.0, 30.0, np.array([1.0, np.nan]))}, horizons={"a": (60.0, 120.0)})
+    assert result["a"] == (NotEnoughHistory(have=1, need=2),) * 2
+
+
+def test_two_points_give_a_cold_forecast() -> None:
+    outlook = forecast(Series(0.0, 30.0, np.array([4.0, 5.0])), 120.0)
+    assert outlook.quality is Quality.COLD
+    assert outlook.at(0.95) > 5.0
+
+
+@pytest.mark.parametrize("offset", [85.0, 95.0])
+def test_the_band_rises_ahead_of_a_ramp_that_returns(offset: float) -> None:
+    outlook = forecast(humps(9000.0 + offset), settings=ForecastSettings(seasons=(PERIOD,)))
+    assert outlook.level < 15
+    assert outlook.at(0.95) > hump(np.array([offset + 40.0]))[0] - 3
+
+
+@pytest.mark.parametrize("offset", [250.0, 280.0])
+def test_the_band_is_back_in_the_valley(offset: float) -> None:
+    outlook = forecast(humps(9000.0 + offset), settings=ForecastSettings(seasons=(PERIOD,)))
+    assert outlook.at(0.95) < 20
+
+
+def test_a_gap_never_becomes_zero_and_is_said() -> None:
+    values = RNG.poisson(50, 600).astype(float)
+    values[-40:] = np.nan
+    outlook = forecast(Series(0.0, 30.0, values), 120.0)
+    assert outlook.quality is Quality.DEGRADED
+    assert outlook.at(0.5) > 35
