@@ -1,0 +1,161 @@
+"""A real control plane on this machine: etcd, API server, controllers, scheduler; only kubelets are simulated."""
+
+import hashlib
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import requests
+from kubernetes import client, config
+
+from tests.cluster import audit, binaries, commands, kubeconfig, kubectl, nodes
+from tests.servers import addresses, processes, waiting
+
+# On SIGTERM the API server keeps its port for up to a minute; nobody here needs it to be polite.
+GRACE_S = 1.0
+
+
+@dataclass(frozen=True)
+class Users:
+    """Who the API server knows by token; everybody else comes by service account."""
+
+    admin: kubeconfig.User
+    controllers: kubeconfig.User
+    scheduler: kubeconfig.User
+    kwok: kubeconfig.User
+
+    def all(self) -> tuple[kubeconfig.User, ...]:
+        return (self.admin, self.controllers, self.scheduler, self.kwok)
+
+
+def _users() -> Users:
+    return Users(
+        admin=kubeconfig.user("admin", "system:masters"),
+        controllers=kubeconfig.user("system:kube-controller-manager"),
+        scheduler=kubeconfig.user("system:kube-scheduler"),
+        kwok=kubeconfig.user("kwok", "system:masters"),
+    )
+
+
+class ControlPlane:
+    """One control plane in one state folder; a context manager: ready on entry, gone on exit.
+
+    Start it from the main thread: its processes die with the thread that started them. The folder has to exist; it
+    holds keys, data, `logs/` and `audit.jsonl` and is left to the caller.
+
+    Attributes:
+        kubeconfig: file of an administrator.
+        kubectl: calls kubectl as that administrator.
+        audit: what was asked of the API server, by whom.
+    """
+
+    def __init__(self, state: Path, settings: commands.Settings | None = None) -> None:
+        self.state = state
+        self.settings = settings or commands.Settings()
+        self.kubeconfig = state / "kubeconfig.yaml"
+        self.kubectl = kubectl.Kubectl(self.kubeconfig)
+        self.audit = audit.AuditLog(state / "audit.jsonl")
+        self.children: dict[str, processes.Child] = {}
+        self._users = _users()
+        self._exits = ExitStack()
+
+    def __enter__(self) -> Self:
+        for program in binaries.ALL:
+            binaries.ensure(program)  # before anything waits for anything
+        try:
+            self._start()
+        except BaseException:
+            self._exits.close()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._exits.close()
+
+    @property
+    def url(self) -> str:
+        """Address of the API server."""
+        return f"https://127.0.0.1:{self._port}"
+
+    @property
+    def network(self) -> str:
+        """Where the pods' addresses come from."""
+        return f"127.{self._network}.0.0/16"
+
+    def api(self, token: str | None = None) -> client.ApiClient:
+        """Return a client of the Python library, as administrator or as whoever `token` belongs to."""
+        path = self.kubeconfig if token is None else self.kubeconfig_for(token)
+        return config.new_client_from_config(config_file=str(path))
+
+    def kubeconfig_for(self, token: str) -> Path:
+        """Return a kubeconfig file that logs in with `token`, for programs under test."""
+        name = hashlib.sha256(token.encode()).hexdigest()[:12]
+        return self._kubeconfig(self.state / "kubeconfigs" / f"{name}.yaml", token)
+
+    def service_account_token(self, namespace: str, name: str, *, valid_s: int = 3600) -> str:
+        """Return a real token of a service account that exists; RBAC binds whoever uses it."""
+        return self.kubectl("create", "token", name, f"--namespace={namespace}", f"--duration={valid_s}s").strip()
+
+    def check(self) -> None:
+        """Raise DiedError if a part of the control plane ended by itself."""
+        for child in self.children.values():
+            child.check()
+
+    def _start(self) -> None:
+        for folder in ("pki", "logs", "kubeconfigs"):
+            (self.state / folder).mkdir(exist_ok=True)
+        self._keys = commands.keys(self.state / "pki")
+        self._port = self._lease_port()
+        self._network = self._exits.enter_context(addresses.network()).number
+        self._kubeconfig(self.kubeconfig, self._users.admin.token)
+        self._start_storage_and_api()
+        self._start_controllers()
+        with self.api() as api:
+            nodes.create(api, count=self.settings.nodes, gpus=self.settings.gpus_per_node)
+        waiting.until(self._usable, within_s=60, what="nodes Ready and service accounts made")
+
+    def _start_storage_and_api(self) -> None:
+        etcd_port = self._lease_port()
+        data = self.state / "etcd"
+        self._run("etcd", commands.etcd(data, client_port=etcd_port, peer_port=self._lease_port()))
+        tokens = kubeconfig.token_file(self.state / "pki" / "tokens.csv", self._users.all())
+        log = self.audit.path
+        server = commands.api_server(self._keys, etcd_port=etcd_port, port=self._port, tokens=tokens, audit_log=log)
+        self._run("kube-apiserver", server)
+        waiting.until(self._answers, within_s=60, what="API server ready")
+
+    def _start_controllers(self) -> None:
+        users = self._users
+        manager = commands.controllers(self._keys, self.settings, config=self._config_of(users.controllers))
+        self._run("kube-controller-manager", manager)
+        self._run("kube-scheduler", commands.scheduler(config=self._config_of(users.scheduler)))
+        self._run("kwok", commands.kwok(config=self._config_of(users.kwok), network=self._network))
+
+    def _run(self, name: str, command: list[str]) -> None:
+        child = processes.Child(name, command, log=self.state / "logs" / f"{name}.log", grace_s=GRACE_S)
+        self.children[name] = self._exits.enter_context(child)
+
+    def _lease_port(self) -> int:
+        return self._exits.enter_context(addresses.port()).number
+
+    def _config_of(self, who: kubeconfig.User) -> Path:
+        return self._kubeconfig(self.state / "kubeconfigs" / f"{who.name.replace(':', '-')}.yaml", who.token)
+
+    def _kubeconfig(self, path: Path, token: str) -> Path:
+        return kubeconfig.write(path, server=self.url, authority=self._keys.authority.certificate, token=token)
+
+    def _answers(self) -> bool:
+        self.check()
+        headers = {"Authorization": f"Bearer {self._users.admin.token}"}
+        trust = str(self._keys.authority.certificate)
+        try:
+            return requests.get(f"{self.url}/readyz", headers=headers, verify=trust, timeout=5).ok
+        except requests.ConnectionError:
+            return False
+
+    def _usable(self) -> bool:
+        self.check()
+        accounts: dict[str, Any] = self.kubectl.json("get", "serviceaccounts", "--namespace=default")
+        return bool(accounts["items"]) and nodes.ready(self.kubectl) == self.settings.nodes
