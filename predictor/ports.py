@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 from models.policy.context import Supply
+from models.policy.decision import Decision
 from models.series import Series
 from models.signals import Reading, Signal, Unknown
 from predictor.targets import Target
@@ -111,6 +112,10 @@ class Workloads(Protocol):
         `seen` is what the decision rested on: a live value that differs from it is a conflict, answered with
         Refused("Conflict", ...) and never overwritten.
         """
+        ...
+
+    def announce(self, target: Target, decision: Decision) -> None:
+        """Tells the cluster's people (an Event) of a decision that says something new; may be a no-op."""
         ...
 
     def release(self, target: Target) -> Written | Refused:

@@ -1,0 +1,75 @@
+"""What is known and decided of every target right now: written by the loops, read by the page and the tests."""
+
+import collections
+import dataclasses
+from collections.abc import Iterable, Mapping
+
+from models.capacity import sizing
+from models.capacity.warmup import Horizons
+from models.forecasting.forecast import Outlook
+from models.policy.context import Memory
+from models.policy.decision import Decision
+from models.signals import Signal
+from predictor.ports import Readings, Refused, Workload
+from predictor.targets import Target
+
+NOT_YET = sizing.NoPlan("no forecast has been made yet")
+KEPT_DECISIONS = 50  # what a person scrolls through on the page; the metrics keep the counts
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Plans:
+    """The outcome of a target's last slow tick.
+
+    Attributes:
+        made_at: Unix time, seconds.
+        horizons: how far ahead it looked.
+        outlooks: signal -> (over the raising horizon, over the lowering horizon).
+        raising: plan over the raising horizon.
+        lowering: plan over the lowering horizon.
+        duration: seconds a request takes unloaded, as used in the plans; None where not known.
+    """
+
+    made_at: float
+    horizons: Horizons
+    outlooks: Mapping[Signal, tuple[Outlook, Outlook]]
+    raising: sizing.Planned
+    lowering: sizing.Planned
+    duration: float | None
+
+
+@dataclasses.dataclass(slots=True)
+class Entry:
+    """One target's row."""
+
+    target: Target
+    readings: Readings = dataclasses.field(default_factory=dict)
+    workload: Workload | Refused | None = None
+    plans: Plans | None = None
+    memory: Memory | None = None
+    decision: Decision | None = None
+    shadow_floor: int | None = None
+    refused: Refused | None = None
+    history: collections.deque[Decision] = dataclasses.field(
+        default_factory=lambda: collections.deque(maxlen=KEPT_DECISIONS)
+    )
+
+    def remember(self, decision: Decision) -> bool:
+        """Keeps the decision; answers whether it says something else than the one before."""
+        before, self.decision = self.decision, decision
+        news = before is None or (before.replicas, before.reason) != (decision.replicas, decision.reason)
+        if news:
+            self.history.append(decision)
+        return news
+
+
+class Board:
+    """The rows of all targets, by target key."""
+
+    def __init__(self, targets: Iterable[Target]) -> None:
+        self.entries = {target.key: Entry(target) for target in targets}
+
+    @property
+    def targets(self) -> list[Target]:
+        """All targets, in the order of the configuration."""
+        return [entry.target for entry in self.entries.values()]

@@ -1,0 +1,82 @@
+"""The deciding stage of a tick: what is known of a target -> context -> decision."""
+
+from models.capacity import sizing
+from models.policy import floor, reactive
+from models.policy.context import Context, Memory
+from models.policy.decision import Decision
+from models.signals import Cause, Known, Signal, Unknown
+from predictor.board import NOT_YET, Entry
+from predictor.ports import Workload
+from predictor.targets import Mode
+
+DEMAND_SIGNALS = (Signal.ARRIVALS, Signal.IN_FLIGHT, Signal.WAITING)
+
+
+def decide(entry: Entry, workload: Workload, *, now: float, loading: bool, plans_ttl: float) -> Decision:
+    """The decision for one target; the row's memory moves on with it.
+
+    Args:
+        entry: the target's row, with fresh readings.
+        workload: its state in the cluster.
+        now: Unix time, seconds.
+        loading: the history is not loaded yet.
+        plans_ttl: seconds after which the plans of the last slow tick no longer count.
+    """
+    memory = entry.memory or Memory(needed_at=now)
+    context = _context(entry, workload, now=now, loading=loading, plans_ttl=plans_ttl)
+    decision, entry.memory = floor.decide(context, entry.target.objectives.floor, memory)
+    return decision
+
+
+def standing(entry: Entry, workload: Workload) -> int:
+    """The number that counts as standing: the live one, or in shadow mode what would stand had we written."""
+    if entry.target.mode is Mode.CONTROL or entry.shadow_floor is None:
+        return workload.standing
+    return max(entry.shadow_floor, workload.base)
+
+
+def unknown(entry: Entry) -> tuple[tuple[Signal, Cause], ...]:
+    """The demand signals that were asked for and are not known."""
+    readings = ((signal, entry.readings.get(signal, Unknown(Cause.EMPTY))) for signal in DEMAND_SIGNALS)
+    return tuple(
+        (signal, reading.cause)
+        for signal, reading in readings
+        if isinstance(reading, Unknown) and reading.cause is not Cause.NOT_ASKED
+    )
+
+
+def _context(entry: Entry, workload: Workload, *, now: float, loading: bool, plans_ttl: float) -> Context:
+    plans = entry.plans
+    raising, lowering = (plans.raising, plans.lowering) if plans else (NOT_YET, NOT_YET)
+    if plans and now - plans.made_at > plans_ttl:
+        raising = lowering = sizing.NoPlan(f"the last forecast is {now - plans.made_at:.0f} s old")
+    return Context(
+        now=now,
+        standing=standing(entry, workload),
+        base=workload.base,
+        maximum=workload.maximum,
+        raising=raising,
+        lowering=lowering,
+        reacting=_reacting(entry, workload),
+        supply=workload.supply,
+        unknown=unknown(entry),
+        loading=loading,
+        rollout=workload.rollout,
+        owner_problem=workload.owner_problem,
+    )
+
+
+def _reacting(entry: Entry, workload: Workload) -> sizing.Planned:
+    objectives = entry.target.objectives
+    load = sizing.Load(
+        in_flight=_value(entry, Signal.IN_FLIGHT),
+        arrivals=_value(entry, Signal.ARRIVALS),
+        duration=entry.plans.duration if entry.plans else None,
+    )
+    waiting = _value(entry, Signal.WAITING)
+    return reactive.react(objectives.profile, load, waiting=waiting, supply=workload.supply, drain=objectives.drain)
+
+
+def _value(entry: Entry, signal: Signal) -> float | None:
+    reading = entry.readings.get(signal)
+    return reading.value if isinstance(reading, Known) else None

@@ -1,0 +1,79 @@
+"""The forecasting stage of a slow tick: history -> outlooks -> plans, for all targets at once."""
+
+import dataclasses
+from collections.abc import Mapping
+
+from models.capacity import duration, sizing, warmup
+from models.forecasting.engine import Forecaster
+from models.forecasting.forecast import Outlook
+from models.policy import planning
+from models.signals import Signal
+from predictor.board import Board, Entry, Plans
+from predictor.history import History
+from predictor.ports import Workload
+
+FORECAST_SIGNALS = (Signal.ARRIVALS, Signal.IN_FLIGHT)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pace:
+    """How often is looked and how old what is seen may be, all in seconds."""
+
+    slow: float = 30.0
+    fast: float = 10.0
+    signal_age: float = 15.0
+
+
+class Outlooks:
+    """Makes the plans of all targets from their histories."""
+
+    def __init__(self, forecaster: Forecaster, history: History, pace: Pace) -> None:
+        self._forecaster = forecaster
+        self._history = history
+        self._pace = pace
+
+    def refresh(self, board: Board, *, now: float) -> None:
+        """New plans in every row of the board."""
+        ahead = {key: self._horizons(entry) for key, entry in board.entries.items()}
+        keys = [(key, signal) for key in board.entries for signal in FORECAST_SIGNALS]
+        outlooks = self._forecaster.update(
+            {(key, signal): self._history.series(key, signal, now=now) for key, signal in keys},
+            horizons={(key, signal): (ahead[key].raising, ahead[key].lowering) for key, signal in keys},
+        )
+        for key, entry in board.entries.items():
+            pairs = {signal: _pair(outlooks[key, signal]) for signal in FORECAST_SIGNALS}
+            entry.plans = self._plans(entry, pairs, ahead[key], now=now)
+
+    def _horizons(self, entry: Entry) -> warmup.Horizons:
+        measured = entry.workload.warm_ups if isinstance(entry.workload, Workload) else ()
+        seconds = warmup.warm_up(measured, default=entry.target.warm_up)
+        return warmup.horizons(seconds, interval=self._pace.slow, signal_age=self._pace.signal_age)
+
+    def _plans(
+        self,
+        entry: Entry,
+        outlooks: Mapping[Signal, tuple[Outlook, Outlook]],
+        ahead: warmup.Horizons,
+        *,
+        now: float,
+    ) -> Plans:
+        objectives = entry.target.objectives
+        seconds = duration.unloaded(self._history.series(entry.target.key, Signal.DURATION_MEAN, now=now))
+
+        def plan(which: int, probability: float) -> sizing.Planned:
+            chosen = {signal: pair[which] for signal, pair in outlooks.items()}
+            return planning.plan_for(chosen, profile=objectives.profile, probability=probability, duration=seconds)
+
+        return Plans(
+            made_at=now,
+            horizons=ahead,
+            outlooks=outlooks,
+            raising=plan(0, objectives.raise_quantile),
+            lowering=plan(1, objectives.lower_quantile),
+            duration=seconds,
+        )
+
+
+def _pair(outlooks: tuple[Outlook, ...]) -> tuple[Outlook, Outlook]:
+    raising, lowering = outlooks
+    return raising, lowering
