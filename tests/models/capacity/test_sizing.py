@@ -1,0 +1,100 @@
+"""The worked numbers of the capacity maths."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.capacity import sizing
+from models.capacity.profile import Profile, concurrency_target
+from models.capacity.sizing import Load, Need, NeedKind, NoPlan, Plan
+
+T40 = Profile(concurrency=40)
+
+
+def test_little_gives_120_in_flight_and_three_replicas() -> None:
+    in_flight = sizing.in_flight_by_little(arrivals=10, duration=12)
+    assert in_flight == 120
+    assert sizing.replicas_for(in_flight, per_replica=40) == 3
+
+
+def test_sixteen_a_second_needs_five_replicas_at_38_4_each() -> None:
+    planned = sizing.plan(T40, Load(arrivals=16, duration=12))
+    assert isinstance(planned, Plan)
+    assert planned.binding == Need(NeedKind.ARRIVALS, 192, 40)
+    assert planned.replicas == 5
+    assert planned.binding.demand / planned.replicas == pytest.approx(38.4)  # under the knee of 48
+
+
+@pytest.mark.parametrize(("headroom", "target"), [(0.2, 40), (0.6, 30)])
+def test_headroom_decides_the_step_a_replica_absorbs(headroom: float, target: float) -> None:
+    assert concurrency_target(knee=48, headroom=headroom) == pytest.approx(target)  # K / T - 1 is the headroom
+
+
+def test_sixty_percent_headroom_needs_four_replicas_for_120_in_flight() -> None:
+    assert sizing.replicas_for(120, per_replica=concurrency_target(knee=48, headroom=0.6)) == 4
+
+
+def test_warming_up_for_240_s_leaves_960_queued() -> None:
+    # 16 a second arrive, three replicas of 4 a second serve 12: 4 a second are left over for 240 s
+    assert (16 - 3 * 4) * 240 == 960
+    planned = sizing.plan(Profile(concurrency=1000, throughput=4), Load(arrivals=16 + 960 / 240))
+    assert isinstance(planned, Plan)
+    assert planned.replicas == 5  # 20 a second drain it in another 240 s
+
+
+def test_the_plan_is_the_largest_need_and_names_it() -> None:
+    planned = sizing.plan(Profile(concurrency=40, throughput=4), Load(in_flight=90, arrivals=16))
+    assert isinstance(planned, Plan)
+    assert [need.replicas for need in planned.needs] == [3, 4]
+    assert planned.binding.kind is NeedKind.ARRIVALS
+
+
+def test_the_profile_s_own_duration_is_preferred() -> None:
+    planned = sizing.plan(Profile(concurrency=40, duration=12), Load(arrivals=10, duration=99))
+    assert isinstance(planned, Plan)
+    assert planned.replicas == 3
+
+
+@pytest.mark.parametrize("load", [Load(), Load(arrivals=5)])
+def test_nothing_to_go_by_is_no_plan_rather_than_zero(load: Load) -> None:
+    assert isinstance(sizing.plan(T40, load), NoPlan)
+
+
+def test_kv_demand_is_counted_in_tokens() -> None:
+    need = sizing.kv_need(
+        Profile(concurrency=40, kv_tokens=100_000),
+        used_tokens=150_000,
+        waiting=10,
+        prompt_tokens=1000,
+        output_tokens=400,
+    )
+    assert need == Need(NeedKind.KV_TOKENS, 150_000 + 10 * 1200, 80_000)
+    assert need.replicas == 3
+
+
+def test_without_a_kv_capacity_there_is_no_kv_need() -> None:
+    assert sizing.kv_need(T40, used_tokens=1, waiting=0, prompt_tokens=0, output_tokens=0) is None
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -1.0])
+def test_a_need_refuses_nonsense(bad: float) -> None:
+    with pytest.raises(ValueError, match="demand"):
+        Need(NeedKind.IN_FLIGHT, bad, 40)
+    with pytest.raises(ValueError, match="per_replica"):
+        Need(NeedKind.IN_FLIGHT, 1, bad)
+
+
+def test_a_plan_without_needs_is_refused() -> None:
+    with pytest.raises(ValueError, match="NoPlan"):
+        Plan(())
+
+
+@given(st.floats(1e-6, 1e9), st.floats(1e-3, 1e6))
+def test_demand_above_zero_needs_a_replica_that_can_carry_it(demand: float, per_replica: float) -> None:
+    replicas = sizing.replicas_for(demand, per_replica=per_replica)
+    if demand / per_replica > 1e-9:
+        assert replicas >= 1
+    assert replicas * per_replica >= demand * (1 - 1e-6) - per_replica * 1e-6
+    assert (replicas - 1) * per_replica < demand or replicas == 0

@@ -1,0 +1,76 @@
+"""The plan of this moment, and the plans from forecasts."""
+
+import pytest
+
+from models.capacity.profile import Profile
+from models.capacity.sizing import Load, NeedKind, NoPlan, Plan
+from models.forecasting.forecast import Forecast, NotEnoughHistory, Quality
+from models.policy import planning, reactive
+from models.policy.context import Supply
+from models.policy.planning import Objectives
+from models.signals import Signal
+
+FOUR_A_SECOND = Profile(concurrency=48, throughput=4)
+
+
+def replicas(planned: object) -> int:
+    assert isinstance(planned, Plan)
+    return planned.replicas
+
+
+def test_a_backlog_is_spread_over_the_drain_time() -> None:
+    # 16/s arrive, 240 wait: drained in 60 s they are 4/s more, 20/s in all at 4/s a replica
+    load = Load(arrivals=16)
+    assert replicas(reactive.react(FOUR_A_SECOND, load, waiting=240, supply=Supply(ready=4), drain=60)) == 5
+
+
+def test_a_backlog_that_waits_for_warming_supply_does_not_ask_again() -> None:
+    warming = Supply(ready=3, warming=2)
+    load = Load(arrivals=16)
+    assert replicas(reactive.react(FOUR_A_SECOND, load, waiting=960, supply=warming, drain=60)) == 4
+
+
+def test_without_arrivals_what_waits_counts_as_in_flight() -> None:
+    planned = reactive.react(Profile(concurrency=40), Load(in_flight=40), waiting=50, supply=Supply(ready=1), drain=60)
+    assert replicas(planned) == 3
+
+
+def test_an_unknown_backlog_is_left_out_and_nothing_known_is_no_plan() -> None:
+    load = Load(arrivals=16)
+    assert replicas(reactive.react(FOUR_A_SECOND, load, waiting=None, supply=Supply(ready=4), drain=60)) == 4
+    nothing = reactive.react(FOUR_A_SECOND, Load(), waiting=9, supply=Supply(ready=4), drain=60)
+    assert isinstance(nothing, NoPlan)
+
+
+def forecast(p95: float) -> Forecast:
+    return Forecast(issued_at=0, horizon=300, level=1, quantiles={0.5: 1, 0.95: p95}, quality=Quality.SEASONED)
+
+
+def test_the_plan_takes_the_asked_quantile_of_each_forecast() -> None:
+    outlooks = {Signal.IN_FLIGHT: forecast(90), Signal.ARRIVALS: forecast(16)}
+    planned = planning.plan_for(outlooks, profile=FOUR_A_SECOND, probability=0.95, duration=None)
+    assert isinstance(planned, Plan)
+    assert [(need.kind, need.demand) for need in planned.needs] == [
+        (NeedKind.IN_FLIGHT, 90),
+        (NeedKind.ARRIVALS, 16),
+    ]
+
+
+def test_one_forecast_is_enough_for_a_plan_and_none_says_why() -> None:
+    missing = NotEnoughHistory(have=1, need=2)
+    half = planning.plan_for(
+        {Signal.IN_FLIGHT: forecast(90), Signal.ARRIVALS: missing},
+        profile=FOUR_A_SECOND,
+        probability=0.95,
+        duration=None,
+    )
+    assert replicas(half) == 2
+    none = planning.plan_for({Signal.ARRIVALS: missing}, profile=FOUR_A_SECOND, probability=0.95, duration=None)
+    assert isinstance(none, NoPlan)
+    assert "arrivals" in none.why
+
+
+@pytest.mark.parametrize(("name", "bad"), [("raise_quantile", 1.0), ("lower_quantile", 0.0), ("drain", 0.0)])
+def test_objectives_refuse_nonsense_by_name(name: str, bad: float) -> None:
+    with pytest.raises(ValueError, match=name):
+        Objectives(profile=FOUR_A_SECOND, **{name: bad})
