@@ -1,5 +1,6 @@
 """How each program of the control plane is started."""
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -132,3 +133,10 @@ def kwok(*, config: Path, network: int) -> list[str]:
         f"--cidr=127.{network}.0.0/16",
         f"--config={HERE / 'stages.yaml'}",
     ]
+
+
+def external_metrics(queries: Path, pair: certificates.Pair, *, port: int) -> list[str]:
+    """The rig's own metrics API, a Python process."""
+    module = [sys.executable, "-m", "tests.cluster.external_metrics"]
+    secured = [f"--certificate={pair.certificate}", f"--key={pair.key}"]
+    return [*module, f"--port={port}", f"--queries={queries}", *secured]

@@ -17,14 +17,32 @@ from typing import Any
 
 import requests
 
+from tests.cluster import kubectl
 from tests.servers import http
 
 GROUP_VERSION = "external.metrics.k8s.io/v1beta1"
+NAMES = ("DNS:rig-external-metrics.kube-system.svc", "DNS:localhost")  # in the server's certificate
 _BASE = f"/apis/{GROUP_VERSION}"
 
 
 class NoValueError(RuntimeError):
     """The metric is unknown or Prometheus has no single number for it."""
+
+
+class Queries:
+    """The file behind the API, from the side of those who fill it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.write_text("{}")
+
+    def set(self, namespace: str, metric: str, *, prometheus: str, query: str) -> None:
+        """Answer `metric` of `namespace` with a PromQL query to the server at that address."""
+        known = json.loads(self.path.read_text())
+        known[f"{namespace}/{metric}"] = {"prometheus": prometheus, "query": query}
+        unfinished = self.path.with_suffix(".new")
+        unfinished.write_text(json.dumps(known, indent=1))
+        unfinished.replace(self.path)
 
 
 class Metrics:
@@ -35,7 +53,7 @@ class Metrics:
 
     def answer(self, path: str) -> http.Answer:
         """Answer one request of the aggregation layer."""
-        parts = path.split("?")[0].rstrip("/").removeprefix(_BASE).split("/")
+        parts = path.split("?", maxsplit=1)[0].rstrip("/").removeprefix(_BASE).split("/")
         match parts:
             case [""]:
                 return http.Answer(json.dumps(_resources()))
@@ -102,9 +120,11 @@ def objects(*, port: int, authority: Path) -> list[dict[str, Any]]:
     ]
 
 
-def names() -> list[str]:
-    """Return the names the server's certificate has to carry."""
-    return ["DNS:rig-external-metrics.kube-system.svc", "DNS:localhost"]
+def available(call: kubectl.Kubectl) -> bool:
+    """Whether the API server reaches the registered server."""
+    group, version = GROUP_VERSION.split("/")
+    status = call.json("get", "apiservice", f"{version}.{group}").get("status", {})
+    return any(one["type"] == "Available" and one["status"] == "True" for one in status.get("conditions", []))
 
 
 def _resources() -> dict[str, Any]:

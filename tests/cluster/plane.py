@@ -5,12 +5,21 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import requests
 from kubernetes import client, config
 
-from tests.cluster import audit, binaries, commands, kubeconfig, kubectl, nodes
+from tests.cluster import (
+    audit,
+    binaries,
+    certificates,
+    commands,
+    external_metrics,
+    kubeconfig,
+    kubectl,
+    nodes,
+)
 from tests.servers import addresses, processes, waiting
 
 # On SIGTERM the API server keeps its port for up to a minute; nobody here needs it to be polite.
@@ -49,6 +58,7 @@ class ControlPlane:
         kubeconfig: file of an administrator.
         kubectl: calls kubectl as that administrator.
         audit: what was asked of the API server, by whom.
+        metrics: what the external metrics API answers.
     """
 
     def __init__(self, state: Path, settings: commands.Settings | None = None) -> None:
@@ -57,6 +67,7 @@ class ControlPlane:
         self.kubeconfig = state / "kubeconfig.yaml"
         self.kubectl = kubectl.Kubectl(self.kubeconfig)
         self.audit = audit.AuditLog(state / "audit.jsonl")
+        self.metrics = external_metrics.Queries(state / "queries.json")
         self.children: dict[str, processes.Child] = {}
         self._users = _users()
         self._exits = ExitStack()
@@ -112,9 +123,10 @@ class ControlPlane:
         self._kubeconfig(self.kubeconfig, self._users.admin.token)
         self._start_storage_and_api()
         self._start_controllers()
+        self._start_metrics()
         with self.api() as api:
             nodes.create(api, count=self.settings.nodes, gpus=self.settings.gpus_per_node)
-        waiting.until(self._usable, within_s=60, what="nodes Ready and service accounts made")
+        waiting.until(self._usable, within_s=60, what="nodes, service accounts and metrics API")
 
     def _start_storage_and_api(self) -> None:
         etcd_port = self._lease_port()
@@ -132,6 +144,13 @@ class ControlPlane:
         self._run("kube-controller-manager", manager)
         self._run("kube-scheduler", commands.scheduler(config=self._config_of(users.scheduler)))
         self._run("kwok", commands.kwok(config=self._config_of(users.kwok), network=self._network))
+
+    def _start_metrics(self) -> None:
+        authority = self._keys.authority
+        pair = certificates.issue(authority, "external-metrics", names=external_metrics.NAMES)
+        port = self._lease_port()
+        self._run("external-metrics", commands.external_metrics(self.metrics.path, pair, port=port))
+        self.kubectl.apply(external_metrics.objects(port=port, authority=authority.certificate))
 
     def _run(self, name: str, command: list[str]) -> None:
         child = processes.Child(name, command, log=self.state / "logs" / f"{name}.log", grace_s=GRACE_S)
@@ -157,5 +176,7 @@ class ControlPlane:
 
     def _usable(self) -> bool:
         self.check()
-        accounts: dict[str, Any] = self.kubectl.json("get", "serviceaccounts", "--namespace=default")
-        return bool(accounts["items"]) and nodes.ready(self.kubectl) == self.settings.nodes
+        if nodes.ready(self.kubectl) < self.settings.nodes:
+            return False
+        accounts = self.kubectl.json("get", "serviceaccounts", "--namespace=default")["items"]
+        return bool(accounts) and external_metrics.available(self.kubectl)
