@@ -1,0 +1,148 @@
+"""Everything that can go wrong with the cluster, as one tree.
+
+    ClusterError
+    ├── MisconfiguredError      no usable way to the API server is configured
+    ├── UnreachableError        no answer: refused, timed out, cut off, not trusted
+    ├── UnreadableError         an answer that is not the JSON it should be
+    ├── RejectedError           the API server said no
+    │   ├── InvalidError            400, 422
+    │   ├── UnauthorizedError       401
+    │   ├── ForbiddenError          403
+    │   ├── NotFoundError           404
+    │   ├── ConflictError           409
+    │   ├── ExpiredError            410
+    │   ├── TooManyRequestsError    429
+    │   └── ServerError             everything else
+    └── NotOursError            the number is there, and must not be touched
+        ├── AmbiguousOwnerError     more than one object claims it
+        ├── OwnedElsewhereError     a controller above would undo the write
+        ├── ScaledToZeroError       asleep, on purpose
+        ├── NoSelectorError         the scale subresource does not say which pods are meant
+        ├── OverruledError          the API server kept another number than the one written
+        └── NotReleasedError        read back after a release, and still not what it was
+
+The leaves' `reason` is the word that ends up in `Refused`, in metrics and Events. They are translated from HTTP in
+`client.py` and handled in one place, `workloads.py`.
+"""
+
+from typing import ClassVar
+
+
+class ClusterError(Exception):
+    """Anything that keeps a target from being observed or written; `str()` is the detail for a person."""
+
+    reason: ClassVar[str] = "ClusterError"
+
+
+class MisconfiguredError(ClusterError):
+    """No usable way to the API server: no file, an unknown context, an empty token."""
+
+    reason = "Misconfigured"
+
+
+class UnreachableError(ClusterError):
+    """The API server did not answer."""
+
+    reason = "Unreachable"
+
+
+class UnreadableError(ClusterError):
+    """What came back is not the JSON object that was asked for."""
+
+    reason = "Unreadable"
+
+
+class RejectedError(ClusterError):
+    """The API server answered with an error."""
+
+    reason = "Rejected"
+
+
+class InvalidError(RejectedError):
+    """The API server finds what was sent invalid (400, 422)."""
+
+    reason = "Invalid"
+
+
+class UnauthorizedError(RejectedError):
+    """The credentials are not accepted, and were not after they had been read again either (401)."""
+
+    reason = "Unauthorized"
+
+
+class ForbiddenError(RejectedError):
+    """A permission is missing (403); the text names the rule that would grant it."""
+
+    reason = "Forbidden"
+
+
+class NotFoundError(RejectedError):
+    """The object does not exist (404)."""
+
+    reason = "NotFound"
+
+
+class ConflictError(RejectedError):
+    """Somebody else changed the object since it was read (409)."""
+
+    reason = "Conflict"
+
+
+class ExpiredError(RejectedError):
+    """The rest of a list is no longer to be had (410)."""
+
+    reason = "Expired"
+
+
+class TooManyRequestsError(RejectedError):
+    """The API server asks to come back later (429)."""
+
+    reason = "TooManyRequests"
+
+
+class ServerError(RejectedError):
+    """The API server, or something in front of it, failed."""
+
+    reason = "ServerError"
+
+
+class NotOursError(ClusterError):
+    """The number exists, and Floorcast must leave it alone."""
+
+    reason = "NotOurs"
+
+
+class AmbiguousOwnerError(NotOursError):
+    """More than one object claims the replica count; Kubernetes scales by neither then."""
+
+    reason = "AmbiguousOwner"
+
+
+class OwnedElsewhereError(NotOursError):
+    """The object is made by a controller, which would undo what is written to it."""
+
+    reason = "OwnedElsewhere"
+
+
+class ScaledToZeroError(NotOursError):
+    """The workload has no replicas: a floor does not wake it, and somebody may have put it to sleep on purpose."""
+
+    reason = "ScaledToZero"
+
+
+class NoSelectorError(NotOursError):
+    """The scale subresource names no pods."""
+
+    reason = "NoSelector"
+
+
+class OverruledError(NotOursError):
+    """The number that stands after the write is not the one that was written."""
+
+    reason = "Overruled"
+
+
+class NotReleasedError(NotOursError):
+    """The original number does not stand after it was given back."""
+
+    reason = "NotReleased"

@@ -1,0 +1,77 @@
+"""Decisions as Kubernetes Events, for whoever runs `kubectl describe`. A courtesy: nothing waits for it."""
+
+import datetime as dt
+import threading
+
+import structlog
+
+from models.policy.decision import Decision, Reason
+from predictor.cluster import client, errors
+from predictor.cluster.fields import Json
+from predictor.cluster.owners import Object
+from predictor.cluster.resources import EVENTS
+
+QUIET = 600.0  # seconds in which a hold that comes and goes is told of once; a change of the number always is
+WORTH_A_WARNING = frozenset(
+    {Reason.HELD_UNKNOWN, Reason.HELD_OWNER_UNHEALTHY, Reason.DECAYED_ONE_STEP, Reason.CAPPED_AT_MAXIMUM}
+)
+SILENT = frozenset({Reason.AT_PLAN, Reason.HELD_RECENT_NEED, Reason.HELD_STEP_PERIOD, Reason.HELD_LOADING})
+LONGEST_MESSAGE = 1024  # what the API server accepts
+
+_log = structlog.get_logger(__name__)
+
+
+class Announcer:
+    """Sends Events, each once; remembers one time per object and reason."""
+
+    def __init__(self, api: client.Api) -> None:
+        self._api = api
+        self._told: dict[tuple[Object, Reason], float] = {}
+        self._complained = False
+        self._lock = threading.Lock()
+
+    def announce(self, thing: Object, decision: Decision) -> None:
+        """Sends an Event about `thing` unless it would say nothing new. Failures are logged once, and swallowed."""
+        with self._lock:
+            if not self._news(thing, decision):
+                return
+            self._told[thing, decision.reason] = decision.at
+        try:
+            self._api.create(EVENTS, event(thing, decision), namespace=thing.namespace)
+            self._complained = False
+        except errors.ClusterError as error:
+            if not self._complained:
+                _log.warning("cannot send events, going on without", reason=error.reason, detail=str(error))
+            self._complained = True
+
+    def _news(self, thing: Object, decision: Decision) -> bool:
+        if decision.changes:
+            return True
+        if decision.reason in SILENT:
+            return False
+        return decision.at - self._told.get((thing, decision.reason), float("-inf")) >= QUIET
+
+
+def event(thing: Object, decision: Decision) -> Json:
+    """The Event object for a decision."""
+    at = dt.datetime.fromtimestamp(decision.at, tz=dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    change = f"{decision.before} -> {decision.replicas}" if decision.changes else f"stays {decision.before}"
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"generateName": f"{thing.name}.floorcast-", "namespace": thing.namespace},
+        "involvedObject": {
+            "apiVersion": thing.api_version,
+            "kind": thing.kind,
+            "namespace": thing.namespace,
+            "name": thing.name,
+            "uid": thing.uid,
+        },
+        "type": "Warning" if decision.reason in WORTH_A_WARNING else "Normal",
+        "reason": str(decision.reason),
+        "message": f"{change}: {decision.note or decision.reason}"[:LONGEST_MESSAGE],
+        "source": {"component": client.FIELD_MANAGER},
+        "firstTimestamp": at,
+        "lastTimestamp": at,
+        "count": 1,
+    }
