@@ -1,0 +1,164 @@
+"""The command line: reads what was asked for, hands it on, and turns every expected failure into an exit code.
+
+Exit codes: 0 done; 1 a failure while running; 2 the configuration or the command line cannot be used.
+Whatever takes long to import is imported by the command that needs it, so that --help answers at once.
+"""
+
+import importlib.metadata
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from predictor.errors import ConfigurationError, FloorcastError
+
+if TYPE_CHECKING:
+    from predictor.settings.root import Settings
+
+app = typer.Typer(
+    name="floorcast",
+    help="Predictive autoscaler for LLM inference: moves the floor under your autoscaler before the load arrives.",
+    epilog="Exit codes: 0 done, 1 a failure while running, 2 configuration or command line unusable.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+config_app = typer.Typer(help="Look at the configuration without running anything.", no_args_is_help=True)
+app.add_typer(config_app, name="config")
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        "-c",
+        help="The YAML file. Without it $FLOORCAST_CONFIG, else config/floorcast.yaml, else"
+        " /etc/floorcast/floorcast.yaml.",
+        show_default=False,
+    ),
+]
+ModeOption = Annotated[str | None, typer.Option("--mode", help="shadow or control.", show_default=False)]
+LogLevelOption = Annotated[
+    str | None, typer.Option("--log-level", help="debug, info, warning or error.", show_default=False)
+]
+LogFormatOption = Annotated[str | None, typer.Option("--log-format", help="json or console.", show_default=False)]
+PortOption = Annotated[str | None, typer.Option("--port", help="Port of metrics and health.", show_default=False)]
+KubeconfigOption = Annotated[
+    str | None, typer.Option("--kubeconfig", help="A kubeconfig file to use.", show_default=False)
+]
+
+
+def main() -> None:
+    """What the `floorcast` command runs; the one place where expected failures end."""
+    try:
+        app()
+    except FloorcastError as error:
+        for line in error.lines:
+            sys.stderr.write(f"{line}\n")
+        sys.exit(error.exit_code)
+
+
+@app.command()
+def run(
+    config: ConfigOption = None,
+    mode: ModeOption = None,
+    log_level: LogLevelOption = None,
+    log_format: LogFormatOption = None,
+    port: PortOption = None,
+    kubeconfig: KubeconfigOption = None,
+) -> None:
+    """Run the service: both loops, metrics and health, until it is told to stop."""
+    settings = _settings(
+        config,
+        {
+            "--mode": ("mode", mode),
+            "--log-level": ("log.level", log_level),
+            "--log-format": ("log.format", log_format),
+            "--port": ("server.port", port),
+            "--kubeconfig": ("kubernetes.kubeconfig", kubeconfig),
+        },
+    )
+    from predictor import app as service  # noqa: PLC0415  (late: it brings in statsforecast and the cluster client)
+
+    raise typer.Exit(service.run(settings))
+
+
+@app.command()
+def release(
+    targets: Annotated[
+        list[str] | None, typer.Argument(help="Targets as namespace/name; all without any.", show_default=False)
+    ] = None,
+    config: ConfigOption = None,
+    log_level: LogLevelOption = None,
+    log_format: LogFormatOption = None,
+    kubeconfig: KubeconfigOption = None,
+) -> None:
+    """Give the original minimum of each target back and forget it; safe to repeat."""
+    settings = _settings(
+        config,
+        {
+            "--log-level": ("log.level", log_level),
+            "--log-format": ("log.format", log_format),
+            "--kubeconfig": ("kubernetes.kubeconfig", kubeconfig),
+        },
+    )
+    keys = _known(targets or [], settings)
+    from predictor import app as service  # noqa: PLC0415  (late, as in run)
+
+    raise typer.Exit(service.release(settings, keys))
+
+
+@config_app.command()
+def validate(config: ConfigOption = None) -> None:
+    """Read the configuration as `run` would and say what it comes to; exit code 2 when it cannot be used."""
+    settings = _settings(config, {})
+    from predictor.settings import summary  # noqa: PLC0415  (late: rich tables)
+
+    summary.show(settings)
+
+
+@config_app.command()
+def reference() -> None:
+    """Print every key with its default and what it means, as a YAML file to start from."""
+    from predictor.settings import reference as keys  # noqa: PLC0415  (late: not needed by any other command)
+
+    sys.stdout.write(keys.yaml_file())
+
+
+@config_app.command()
+def schema() -> None:
+    """Print the JSON schema of the configuration file, for editors."""
+    from predictor.settings import reference as keys  # noqa: PLC0415  (late: not needed by any other command)
+
+    sys.stdout.write(keys.json_schema())
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    sys.stdout.write(f"floorcast {importlib.metadata.version('floorcast')}\n")
+
+
+def _settings(config: Path | None, flags: dict[str, tuple[str, str | None]]) -> "Settings":
+    from predictor.settings import loading  # noqa: PLC0415  (late: pydantic takes a third of a second)
+
+    given = tuple(
+        loading.Flag(name, tuple(key.split(".")), value) for name, (key, value) in flags.items() if value is not None
+    )
+    return loading.load(config, given)
+
+
+def _known(keys: list[str], settings: "Settings") -> tuple[str, ...]:
+    """The keys, refused when one is none of the targets; all of them when none was named."""
+    every = tuple(target.key for target in settings.targets)
+    strangers = [key for key in keys if key not in every]
+    if strangers:
+        names = ", ".join(every) or "none"
+        raise ConfigurationError(
+            f"TARGETS: {key!r} is no target of the configuration; the targets are {names}" for key in strangers
+        )
+    return tuple(keys) or every
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""What must hold between keys: one function a promise, all of them run, so that one look shows every problem."""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from predictor.settings import durations
+
+if TYPE_CHECKING:  # the settings run the checks
+    from predictor.settings.root import Settings
+    from predictor.settings.workloads import Defaults
+
+Place: TypeAlias = tuple[str | int, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Where, and the sentence that goes there: value, bound and remedy."""
+
+    place: Place
+    text: str
+
+
+class ContradictionsError(ValueError):
+    """All that was found at once."""
+
+    def __init__(self, found: Sequence[Contradiction]) -> None:
+        self.found = tuple(found)
+        super().__init__("; ".join(one.text for one in found))
+
+
+Check: TypeAlias = "Callable[[Settings], Iterator[Contradiction]]"
+
+
+def once_each(found: Sequence[Contradiction]) -> tuple[Contradiction, ...]:
+    """Leaves out what a target merely took over from the defaults, where it was found already."""
+    common = {(one.place[1:], one.text) for one in found if one.place[0] == "defaults"}
+    return tuple(one for one in found if one.place[0] != "targets" or (one.place[2:], one.text) not in common)
+
+
+def targets_differ(settings: "Settings") -> Iterator[Contradiction]:
+    """No workload twice: two rows would undo each other's writes. The kind does not tell them apart in the metrics."""
+    seen: dict[str, int] = {}
+    for number, target in enumerate(settings.targets):
+        first = seen.setdefault(target.key, number)
+        if first != number:
+            text = f"{target.key!r} is targets[{first}] already; name each workload once"
+            yield Contradiction(("targets", number, "name"), text)
+
+
+def capacity_is_known(settings: "Settings") -> Iterator[Contradiction]:
+    """Every target needs to know what one replica carries, once."""
+    for place, common in _everyone(settings):
+        capacity = common.capacity
+        if capacity.concurrency is not None and capacity.knee is not None:
+            text = (
+                f"concurrency {capacity.concurrency:g} and knee {capacity.knee:g} are both given; give one:"
+                " concurrency is knee / (1 + headroom)"
+            )
+            yield Contradiction((*place, "capacity"), text)
+        if place[0] == "targets" and capacity.concurrency is None and capacity.knee is None:
+            text = "is missing; set it, here or in defaults, to the requests one replica serves at once"
+            yield Contradiction((*place, "capacity", "concurrency"), text)
+
+
+def quantiles_agree(settings: "Settings") -> Iterator[Contradiction]:
+    """Lowering is never more anxious than raising, and nothing is asked for that is not forecast."""
+    highest = max(settings.forecast.quantiles)
+    for place, common in _everyone(settings):
+        upper, lower = common.quantiles.raise_, common.quantiles.lower
+        if lower > upper:
+            text = f"{lower:g} is above quantiles.raise, {upper:g}; the floor would be raised and never lowered again"
+            yield Contradiction((*place, "quantiles", "lower"), text)
+        if upper > highest:
+            text = f"{upper:g} is above the highest of forecast.quantiles, {highest:g}; add it there or lower it"
+            yield Contradiction((*place, "quantiles", "raise"), text)
+
+
+def bounds_agree(settings: "Settings") -> Iterator[Contradiction]:
+    """The minimum is not above the maximum."""
+    for place, common in _everyone(settings):
+        if common.minimum > common.maximum:
+            text = f"{common.minimum} is above maximum, {common.maximum}; lower it or raise maximum"
+            yield Contradiction((*place, "minimum"), text)
+
+
+def forecast_grows(settings: "Settings") -> Iterator[Contradiction]:
+    """Quantiles grow, seasons fit the history."""
+    quantiles, span = settings.forecast.quantiles, settings.history.span
+    if any(a >= b for a, b in itertools.pairwise(quantiles)):
+        yield Contradiction(("forecast", "quantiles"), f"{list(quantiles)} does not grow; sort it, each value once")
+    for number, season in enumerate(settings.forecast.seasons):
+        if season >= span:
+            text = f"{durations.written(season)} does not fit history.span, {durations.written(span)}; drop it or raise"
+            yield Contradiction(("forecast", "seasons", number), f"{text} history.span above it")
+
+
+def times_nest(settings: "Settings") -> Iterator[Contradiction]:
+    """Pairs of durations of which the first must not be longer than the second."""
+    loops, history, forecast = settings.loops, settings.history, settings.forecast
+    pairs = (
+        ("loops.fast", loops.fast, "loops.slow", loops.slow),
+        ("loops.deadline", loops.deadline, "loops.slow", loops.slow),
+        ("history.carry", history.carry, "forecast.level_window", forecast.level_window),
+        ("history.step", history.step, "forecast.level_window", forecast.level_window / 10),
+        ("forecast.level_window", forecast.level_window, "history.span", history.span),
+        ("forecast.score_window", forecast.score_window, "history.span", history.span),
+    )
+    for name, short, bound, long in pairs:
+        if short is not None and short > long:
+            tenth = "a tenth of " if name == "history.step" else ""
+            text = f"{durations.written(short)} is longer than {tenth}{bound}, {durations.written(long)}; shorten it"
+            yield Contradiction(tuple(name.split(".")), f"{text} or lengthen {bound}")
+
+
+def credentials_are_whole(settings: "Settings") -> Iterator[Contradiction]:
+    """Keys that only mean something together."""
+    prometheus, cluster = settings.source.prometheus, settings.kubernetes
+    places = (
+        (("source", "prometheus"), "username", prometheus.username, "password_file", prometheus.password_file),
+        (("source", "prometheus"), "password_file", prometheus.password_file, "username", prometheus.username),
+        (("source", "prometheus"), "cert_file", prometheus.cert_file, "key_file", prometheus.key_file),
+        (("source", "prometheus"), "key_file", prometheus.key_file, "cert_file", prometheus.cert_file),
+        (("kubernetes",), "server", cluster.server, "token_file", cluster.token_file),
+        (("kubernetes",), "token_file", cluster.token_file, "server", cluster.server),
+        (("kubernetes",), "ca_file", cluster.ca_file, "server", cluster.server),
+    )
+    for section, name, value, other, partner in places:
+        if value is not None and partner is None:
+            text = f"{str(value)!r} needs {'.'.join((*section, other))}, which is not set; set both or neither"
+            yield Contradiction((*section, name), text)
+
+
+def one_way_in(settings: "Settings") -> Iterator[Contradiction]:
+    """One credential for each server, not two that may disagree."""
+    prometheus, cluster = settings.source.prometheus, settings.kubernetes
+    if prometheus.bearer_token_file and prometheus.username:
+        text = f"{str(prometheus.bearer_token_file)!r} is given beside username; keep one of the two"
+        yield Contradiction(("source", "prometheus", "bearer_token_file"), text)
+    if cluster.server and (cluster.kubeconfig or cluster.context):
+        text = f"{cluster.server!r} is given beside a kubeconfig or context; keep one of the two ways"
+        yield Contradiction(("kubernetes", "server"), text)
+
+
+CHECKS: tuple[Check, ...] = (
+    targets_differ,
+    capacity_is_known,
+    quantiles_agree,
+    bounds_agree,
+    forecast_grows,
+    times_nest,
+    credentials_are_whole,
+    one_way_in,
+)
+
+
+def _everyone(settings: "Settings") -> "Iterator[tuple[Place, Defaults]]":
+    """The defaults and every target, with their places."""
+    yield ("defaults",), settings.defaults
+    for number, target in enumerate(settings.targets):
+        yield ("targets", number), target

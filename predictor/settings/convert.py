@@ -1,0 +1,68 @@
+"""From settings to what the core and the adapters are given; the only place that knows both."""
+
+import zoneinfo
+
+from models.capacity import profile
+from models.forecasting.settings import ForecastSettings
+from models.policy.context import FloorSettings
+from models.policy.planning import Objectives
+from predictor.settings import workloads
+from predictor.settings.root import Settings
+from predictor.targets import Mode, Target
+
+
+def targets(settings: Settings) -> tuple[Target, ...]:
+    """The targets, in the order of the file, each with the mode it really has."""
+    return tuple(_target(one, ceiling=settings.mode) for one in settings.targets)
+
+
+def forecast(settings: Settings) -> ForecastSettings:
+    """The forecast's numbers."""
+    given, usual = settings.forecast, ForecastSettings()
+    return ForecastSettings(
+        quantiles=given.quantiles,
+        seasons=given.seasons,
+        zone=zoneinfo.ZoneInfo(given.zone),
+        level_window=given.level_window,
+        scores=max(round(given.score_window / usual.spacing), 1),
+    )
+
+
+def _target(given: workloads.TargetSettings, *, ceiling: Mode) -> Target:
+    return Target(
+        namespace=given.namespace,
+        name=given.name,
+        kind=given.kind,
+        engine=given.engine,
+        model=given.model,
+        # Shadow at the top forbids every write: it must be possible to say so in one place, whatever the targets say.
+        mode=Mode.SHADOW if ceiling is Mode.SHADOW else given.mode or ceiling,
+        objectives=_objectives(given),
+        warm_up=given.warm_up,
+        minimum=given.minimum,
+        maximum=given.maximum,
+    )
+
+
+def _objectives(given: workloads.Defaults) -> Objectives:
+    return Objectives(
+        profile=_profile(given.capacity),
+        raise_quantile=given.quantiles.raise_,
+        lower_quantile=given.quantiles.lower,
+        drain=given.drain,
+        floor=FloorSettings(**dict(given.floor)),
+    )
+
+
+def _profile(given: workloads.Capacity) -> profile.Profile:
+    concurrency = given.concurrency
+    if concurrency is None:
+        if given.knee is None:
+            raise ValueError("neither concurrency nor knee is known: settings.checks lets no such target through")
+        concurrency = profile.concurrency_target(knee=given.knee, headroom=given.headroom)
+    return profile.Profile(
+        concurrency=concurrency,
+        throughput=given.throughput,
+        duration=given.duration,
+        kv_tokens=given.kv_tokens,
+    )

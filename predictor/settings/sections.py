@@ -1,0 +1,271 @@
+"""The sections about the machinery: where signals come from, the cluster, the loops, the forecast, the server, logs."""
+
+import enum
+import zoneinfo
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import pydantic
+from pydantic_core import PydanticCustomError
+
+from predictor.settings.durations import Duration
+from predictor.settings.section import Number, Section, key
+
+
+def _url(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise PydanticCustomError("url", "is no http or https address; write one like http://prometheus:9090")
+    if parts.username or parts.password:
+        raise PydanticCustomError("url_secret", "carries credentials; put them in files, see source.prometheus")
+    if parts.query or parts.fragment:
+        raise PydanticCustomError("url", "has a query; write the address up to the path, like http://prometheus:9090")
+    return text.rstrip("/")
+
+
+def _zone(name: str) -> str:
+    try:
+        zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        raise PydanticCustomError("zone", "is no known time zone; write one like Europe/Berlin or UTC") from None
+    return name
+
+
+Url = Annotated[str, pydantic.AfterValidator(_url)]
+Zone = Annotated[str, pydantic.AfterValidator(_zone)]
+Probability = Annotated[float, Number, pydantic.Field(gt=0, lt=1)]
+Port = Annotated[int, Number, pydantic.Field(le=65535)]
+
+
+class SourceKind(enum.StrEnum):
+    """Where readings come from."""
+
+    PROMETHEUS = "prometheus"
+    SCRAPE = "scrape"
+
+
+class LabelNames(Section):
+    """Label names of the engines' series in Prometheus; they depend on how it scrapes."""
+
+    namespace: str = key(
+        "namespace",
+        "Label with the pod's namespace. Pod and Service monitors call it so; plain annotation scraping often says"
+        " kubernetes_namespace.",
+        min_length=1,
+    )
+    pod: str = key(
+        "pod",
+        "Label with the pod's name. The queries take one value a pod, so that a pod that is scraped twice counts once.",
+        min_length=1,
+    )
+    model: str = key(
+        "model_name",
+        "Label with the served model's name, where the engine has one; vLLM and SGLang call it so.",
+        min_length=1,
+    )
+
+
+class Prometheus(Section):
+    """A Prometheus, or anything that answers its query API."""
+
+    url: Url = key(
+        "http://prometheus-operated.monitoring:9090",
+        "Address of the query API, up to and without /api/v1. The default is the service that the Prometheus operator"
+        " makes in the namespace monitoring.",
+    )
+    timeout: Duration = key(
+        10.0,
+        "A query that takes longer counts as unanswered. Shorter than the fast loop, so that one slow answer costs one"
+        " tick.",
+        gt=0,
+        le=120,
+    )
+    scrape_interval: Duration = key(
+        15.0,
+        "How often Prometheus reads the engines. Rates look back over at least four of these, and a sample older than"
+        " a few of them is stale.",
+        gt=0,
+        le=300,
+    )
+    labels: LabelNames = key(LabelNames(), "Label names of the engines' series; they depend on how Prometheus scrapes.")
+    bearer_token_file: Path | None = key(
+        None, "File with a bearer token; read again for each request, so that a rotated token is picked up."
+    )
+    username: str | None = key(None, "User for basic authentication; needs password_file.")
+    password_file: Path | None = key(
+        None, "File with the password for basic authentication. Secrets stand in files only, never in this one."
+    )
+    ca_file: Path | None = key(None, "Certificates to trust instead of the system's, as PEM.")
+    cert_file: Path | None = key(None, "Client certificate for mutual TLS, as PEM; needs key_file.")
+    key_file: Path | None = key(None, "Key of the client certificate, as PEM.")
+    verify: bool = key(
+        True,  # noqa: FBT003  (the default of a key)
+        "Whether the server's certificate is checked. Turn it off only to find a fault.",
+    )
+    headers: dict[str, str] = key(
+        {}, "More request headers, such as X-Scope-OrgID for a multi-tenant store. Not for secrets."
+    )
+
+
+class Scrape(Section):
+    """The pods' own metrics pages."""
+
+    port: Port = key(8000, "Port of the engines' metrics page; vLLM serves it on its API port 8000.", ge=1)
+    path: str = key("/metrics", "Path of the engines' metrics page.", pattern=r"^/\S*$")
+    scheme: str = key("http", "http or https.", pattern=r"^https?$")
+    timeout: Duration = key(
+        2.0, "A pod that answers later counts as not answering. Pages are read side by side.", gt=0, le=60
+    )
+
+
+class Source(Section):
+    """Where readings and history come from."""
+
+    kind: SourceKind = key(
+        SourceKind.PROMETHEUS,
+        "prometheus, or scrape: the pods' metrics pages read directly. Scraping needs no Prometheus but knows no past:"
+        " forecasts start cold after every restart.",
+    )
+    prometheus: Prometheus = key(Prometheus(), "Used when kind is prometheus.")
+    scrape: Scrape = key(Scrape(), "Used when kind is scrape.")
+
+
+class Kubernetes(Section):
+    """How to reach the API server.
+
+    With nothing set: the pod's own service account when there is one, else the current context of the kubeconfig.
+    """
+
+    kubeconfig: Path | None = key(
+        None, "A kubeconfig file to use, inside a pod too. Unset: the pod's own service account, else ~/.kube/config."
+    )
+    context: str | None = key(None, "Context of the kubeconfig. Unset: its current one.", min_length=1)
+    server: Url | None = key(
+        None, "Address of the API server, for a bare token instead of a kubeconfig; needs token_file."
+    )
+    ca_file: Path | None = key(None, "Certificates to trust for server, as PEM. Unset: the system's.")
+    token_file: Path | None = key(None, "File with the bearer token for server; read again when it is refused.")
+    request_timeout: Duration = key(
+        5.0,
+        "A request that takes longer counts as failed and is tried again at the next tick. Short, so that the service"
+        " can stop within 5 s.",
+        gt=0,
+        le=60,
+    )
+
+
+class Loops(Section):
+    """How often Floorcast looks and decides."""
+
+    slow: Duration = key(
+        30.0,
+        "Distance between two forecasts. Shorter than the warm-up of any replica by far; each one is a query for each"
+        " signal, not for each target.",
+        ge=0.1,
+        le=600,
+        remedy="30s to 1m suits most fleets",
+    )
+    fast: Duration = key(
+        10.0,
+        "Distance between two looks at queues and load for what no forecast saw. Not much below the scrape interval:"
+        " there is nothing new to see.",
+        ge=0.1,
+        le=120,
+        remedy="5s to 15s suits most fleets",
+    )
+    deadline: Annotated[Duration, pydantic.Field(gt=0)] | None = key(
+        None,
+        "A tick that takes longer is given up between two targets; the next one starts afresh. Unset: the distance"
+        " between two ticks of the loop.",
+        remedy="leave it out for the loop's own distance",
+    )
+
+
+class History(Section):
+    """What is kept of the past, in memory; Prometheus is asked for it at the start."""
+
+    step: Duration = key(
+        30.0,
+        "Distance between two points. Finer is more memory than foresight: 8 days at 30 s are 23 040 points, 184 kB for"
+        " each signal of a target.",
+        ge=1,
+        le=300,
+    )
+    span: Duration = key(
+        691200.0,
+        "How far back. 8 days: a week to compare with, and a day to score the comparison on.",
+        ge=3600,
+        le=5184000,
+    )
+    carry: Duration = key(
+        120.0,
+        "A gap up to this long is filled with the last value; a longer one stays a gap, which is never read as zero.",
+        ge=0,
+        le=3600,
+    )
+
+
+class Forecast(Section):
+    """How the load is forecast: the quantiles of the largest value over the warm-up."""
+
+    quantiles: tuple[Probability, ...] = key(
+        (0.5, 0.8, 0.9, 0.95, 0.975, 0.99),
+        "Probabilities that are forecast, growing. Targets raise and lower at one of these; the median is to look at.",
+        min_length=1,
+    )
+    seasons: tuple[Annotated[Duration, pydantic.Field(gt=0)], ...] = key(
+        (3600.0, 86400.0, 604800.0),
+        "Periods after which load may repeat: hour, day, week. One is used for a target only where it pays. None: [].",
+    )
+    zone: Zone = key(
+        "UTC",
+        "Time zone in which days and weeks begin. A zone with summer time keeps 8 o'clock at 8 o'clock when the clocks"
+        " change.",
+    )
+    level_window: Duration = key(
+        7200.0, "History the present level looks at. Longer ones follow a change of regime too slowly.", ge=60, le=86400
+    )
+    score_window: Duration = key(
+        86400.0,
+        "How long the errors of past forecasts count. With 24 h p99 covers .99; with 3 h it covers only .976.",
+        ge=600,
+        le=5184000,
+    )
+
+
+class Server(Section):
+    """Metrics, health and the JSON state."""
+
+    host: str = key(
+        "0.0.0.0",  # noqa: S104  (a pod is scraped and probed from outside; nothing here writes or shows a secret)
+        "Address to serve /metrics, /healthz, /readyz and /api/state on. All of the pod's by default, since Prometheus"
+        " and the kubelet come from outside.",
+        min_length=1,
+    )
+    port: Port = key(8080, "Port of the same; 0 takes a free one and logs it.", ge=0, remedy="use a port of 1 to 65535")
+
+
+class Level(enum.StrEnum):
+    """How much is logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class Format(enum.StrEnum):
+    """How it is logged."""
+
+    JSON = "json"
+    CONSOLE = "console"
+
+
+class Log(Section):
+    """What is logged, to standard error."""
+
+    level: Level = key(
+        Level.INFO, "debug, info, warning or error. info is one line for each change of a decision and each problem."
+    )
+    format: Format = key(Format.JSON, "json, one object a line, or console, coloured for people.")

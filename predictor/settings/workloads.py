@@ -1,0 +1,160 @@
+"""The sections about the targets: their defaults, and what each of them says for itself."""
+
+from typing import Annotated
+
+import pydantic
+
+from predictor.settings.durations import Duration
+from predictor.settings.section import Number, Section, key
+from predictor.settings.sections import Probability
+from predictor.targets import Kind, Mode
+
+Positive = Annotated[float, Number, pydantic.Field(gt=0)]
+Count = Annotated[int, Number]
+Name = Annotated[str, pydantic.Field(pattern=r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$")]
+
+
+class Capacity(Section):
+    """What one replica sustains while it meets your latency objectives."""
+
+    concurrency: Positive | None = key(
+        None,
+        "Requests in flight to plan one replica for. Give this, or knee. Too high and the replicas queue before new"
+        " ones are ready, too low and they idle.",
+        remedy="set it to the requests one replica serves at once",
+    )
+    knee: Positive | None = key(
+        None,
+        "Highest number of requests in flight at which a load test still met the objectives; concurrency is then"
+        " knee / (1 + headroom).",
+        remedy="set it to the highest load at which a load test met the objectives",
+    )
+    headroom: Annotated[float, Number] = key(
+        0.2,
+        "Share by which load may step up and still stay under the knee. 0.2 absorbs 20 %, what a smooth fleet of a few"
+        " replicas sees within a scrape. Only used with knee.",
+        ge=0,
+        le=10,
+    )
+    throughput: Positive | None = key(
+        None,
+        "Requests a second one replica sustains. Unset: worked out from concurrency and duration.",
+        remedy="set it to the requests a second one replica completes at its knee",
+    )
+    duration: Annotated[Duration, pydantic.Field(gt=0)] | None = key(
+        None,
+        "Time a request takes on a replica that is not crowded. Unset: measured.",
+        remedy="set it to what an uncrowded replica takes, or leave it out",
+    )
+    kv_tokens: Positive | None = key(
+        None,
+        "KV-cache capacity of one replica in tokens, from the engine's start-up log. Unset: not planned for.",
+        remedy="set it to the KV-cache size the engine logs at its start, in tokens",
+    )
+
+
+class Quantiles(Section):
+    """How sure to be."""
+
+    raise_: Probability = key(
+        0.95,
+        "Probability with which the load over the warm-up stays under what the floor is raised for. 0.95: one warm-up"
+        " in twenty is left to the autoscaler; higher costs idle replicas.",
+        alias="raise",
+        remedy="0.9 to 0.99 suits most services",
+    )
+    lower: Probability = key(
+        0.9,
+        "The same for the longer horizon that must agree before the floor is lowered.",
+        remedy="0.8 to 0.95 suits most services",
+    )
+
+
+class Floor(Section):
+    """How the floor moves."""
+
+    hold: Duration = key(300.0, "The floor must have gone unneeded for this long before it is lowered.", ge=0, le=86400)
+    step_down: Count = key(1, "Replicas a step down takes at most; an autoscaler drops them at once.", ge=1, le=1000)
+    step_down_percent: Annotated[float, Number] = key(
+        0.0, "Share of the floor a step down may take instead, when that is more, for large fleets.", ge=0, le=100
+    )
+    step_period: Duration = key(60.0, "Time between two steps down, to see what the last one did.", ge=0, le=86400)
+    step_up: Count | None = key(
+        None,
+        "Replicas one write may add at most. Unset: as many as are needed, since a rise cannot wait.",
+        ge=1,
+        le=1000,
+    )
+    unknown_ttl: Duration = key(
+        3600.0,
+        "The floor holds for this long while signals are unknown, then decays towards the minimum by steps.",
+        ge=0,
+        le=604800,
+    )
+
+
+class Defaults(Section):
+    """What every target takes unless it says otherwise."""
+
+    mode: Mode | None = key(
+        None,
+        "shadow decides and reports but writes nothing, control writes. Unset: the mode at the top. A target cannot"
+        " be controlled while the mode at the top is shadow.",
+    )
+    engine: str = key("vllm", "Inference server, an entry of the signal catalogue.", min_length=1)
+    capacity: Capacity = key(Capacity(), "What one replica sustains while it meets your latency objectives.")
+    warm_up: Duration = key(
+        300.0,
+        "Time from creating a pod to Ready, used until three have been measured. Set it longer rather than shorter.",
+        gt=0,
+        le=14400,
+        remedy="set it to what a new replica takes from created to Ready",
+    )
+    quantiles: Quantiles = key(Quantiles(), "How sure to be.")
+    floor: Floor = key(Floor(), "How the floor moves.")
+    drain: Duration = key(
+        60.0,
+        "Time in which a queue should be worked off. Shorter asks for more replicas for the same queue.",
+        gt=0,
+        le=3600,
+    )
+    minimum: Count = key(1, "Smallest replica count where there is no autoscaler to take it from.", ge=0, le=10000)
+    maximum: Count = key(10, "Largest replica count where there is no autoscaler to take it from.", ge=1, le=10000)
+
+
+class TargetSettings(Defaults):
+    """One workload to scale; every key of `defaults` may be set here too."""
+
+    namespace: Name = key(
+        ..., "Namespace of the workload.", remedy="name its namespace: lower-case letters, digits and -"
+    )
+    name: Name = key(
+        ...,
+        "Name of the Deployment or StatefulSet.",
+        remedy="name the object to scale: lower-case letters, digits, - and .",
+    )
+    kind: Kind = key(Kind.DEPLOYMENT, "Deployment or StatefulSet.")
+    model: str = key(
+        "", "Served model name, as the engine labels its series. Empty where the engine has no such label."
+    )
+
+    @property
+    def key(self) -> str:
+        """Namespace/name, as the target is called everywhere else."""
+        return f"{self.namespace}/{self.name}"
+
+
+def with_defaults(target: dict[str, object], defaults: dict[str, object]) -> dict[str, object]:
+    """The raw target over the raw defaults, section by section."""
+    merged = {**defaults, **target}
+    for name in ("capacity", "quantiles", "floor"):
+        own, common = target.get(name), defaults.get(name)
+        if isinstance(common, dict) and (own is None or isinstance(own, dict)):
+            merged[name] = {**_unrivalled(common, own or {}), **(own or {})}
+    return merged
+
+
+def _unrivalled(common: dict[str, object], own: dict[str, object]) -> dict[str, object]:
+    """The common keys, less concurrency or knee where the target gives the other: one of them only can hold."""
+    rivals = {"concurrency": "knee", "knee": "concurrency"}
+    return {name: value for name, value in common.items() if rivals.get(name) not in own}

@@ -1,0 +1,185 @@
+"""What the loops and adapters tell, as metrics; the names stand in `table`."""
+
+import importlib.metadata
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.process_collector import ProcessCollector
+
+from models.capacity import sizing
+from models.forecasting.forecast import Forecast, Outlook, Quality
+from models.policy.decision import Decision, Reason
+from models.series import Series
+from models.signals import Cause, Known, Signal, Unknown
+from predictor.board import Plans
+from predictor.ports import Readings, Refused, Workload, Written
+from predictor.targets import Target
+from predictor.telemetry import table
+from predictor.telemetry.slate import Slate
+
+
+class Metrics:
+    """All of `table.TABLE` on a registry of its own. Safe to call from several threads."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._slate = Slate(table.TABLE)
+        self.registry.register(self._slate)
+        ProcessCollector(registry=self.registry)
+        self._counters = {
+            one.name: Counter(one.name, one.text, one.labels, registry=self.registry)
+            for one in table.TABLE
+            if one.kind is table.Kind.COUNTER
+        }
+        self._histograms = {
+            one.name: Histogram(one.name, one.text, one.labels, registry=self.registry, buckets=table.SECONDS)
+            for one in table.TABLE
+            if one.kind is table.Kind.HISTOGRAM
+        }
+        self._targets: set[str] = set()
+        self._slate.replace(table.BUILD, values={importlib.metadata.version("floorcast"): 1})
+        self.history_loaded(complete=False)
+
+    def targets(self, targets: Iterable[Target]) -> None:
+        """The targets there are now; series of others go away."""
+        present = {target.key: target for target in targets}
+        for key in self._targets - present.keys():
+            self._forget(key)
+        self._targets = set(present)
+        for key, target in present.items():
+            self._slate.replace(table.MODE, key, values={target.mode: 1})
+
+    # ------------------------------------------------------------------------------------------ what the loops tell
+
+    def tick(self, loop: str, *, seconds: float, outcome: str, at: float) -> None:
+        """One pass of a loop ended, at the Unix time `at`; `outcome` "finished", "failed" or "abandoned"."""
+        self._histograms[table.TICK_DURATION.name].labels(loop).observe(seconds)
+        self._count(table.TICKS, loop, outcome)
+        if outcome == "finished":
+            self._slate.put(table.LAST_TICK, loop, value=at)
+
+    def late(self, loop: str) -> None:
+        """A tick was left out because the one before was still running."""
+        self._count(table.LATE_TICKS, loop)
+
+    def readings(self, target: Target, readings: Readings, *, now: float) -> None:
+        """What a look gave."""
+        for signal, reading in readings.items():
+            age = max(now - reading.at, 0.0) if isinstance(reading, Known) else None
+            unknown = {str(reading.cause): 1.0} if isinstance(reading, Unknown) else {}
+            self._slate.put(
+                table.SIGNAL_VALUE, target.key, signal, value=reading.value if isinstance(reading, Known) else None
+            )
+            self._slate.put(table.SIGNAL_AGE, target.key, signal, value=age)
+            self._slate.replace(table.SIGNAL_UNKNOWN, target.key, signal, values=unknown)
+
+    def workload(self, target: Target, workload: Workload | Refused) -> None:
+        """The state in the cluster, or why it cannot be had; then the figures go."""
+        refused = {workload.reason: 1.0} if isinstance(workload, Refused) else {}
+        self._slate.replace(table.WORKLOAD_REFUSED, target.key, values=refused)
+        for metric, value in _figures(workload).items():
+            self._slate.put(metric, target.key, value=value)
+        self._slate.replace(table.REPLICAS, target.key, values=_states(workload))
+
+    def plans(self, target: Target, plans: Plans) -> None:
+        """Forecasts and plans of a slow tick."""
+        ahead = plans.horizons
+        self._slate.replace(table.HORIZON, target.key, values={"raising": ahead.raising, "lowering": ahead.lowering})
+        for signal, (raising, lowering) in plans.outlooks.items():
+            self._level(target, signal, raising)
+            self._outlook(target, signal, raising, horizon="raising")
+            self._outlook(target, signal, lowering, horizon="lowering")
+        self.planned(target, plans.raising, horizon="raising")
+        self.planned(target, plans.lowering, horizon="lowering")
+
+    def planned(self, target: Target, planned: sizing.Planned, *, horizon: str) -> None:
+        """One plan; `horizon` is "raising", "lowering" or "now"."""
+        needs = planned.needs if isinstance(planned, sizing.Plan) else ()
+        values: Mapping[str, float] = {need.kind: need.replicas for need in needs}
+        self._slate.replace(table.PLAN_REPLICAS, target.key, horizon, values=values)
+
+    def warm_up(self, target: Target, seconds: float, *, measured: bool) -> None:
+        """The warm-up in use, and whether it was measured."""
+        source = "measured" if measured else "configured"
+        self._slate.replace(table.WARM_UP, target.key, values={source: seconds})
+
+    def decision(self, target: Target, decision: Decision) -> None:
+        """A decision."""
+        self._count(table.DECISIONS, target.key, decision.reason)
+        capped = decision.reason is Reason.CAPPED_AT_MAXIMUM
+        missing = (decision.wanted or 0) - decision.replicas if capped else 0
+        self._slate.put(table.FLOOR_WANTED, target.key, value=decision.wanted)
+        self._slate.put(table.FLOOR_DECIDED, target.key, value=decision.replicas)
+        self._slate.put(table.FLOOR_MISSING, target.key, value=max(missing, 0))
+
+    def write(self, target: Target, outcome: Written | Refused) -> None:
+        """A write was tried."""
+        self._count(table.WRITES, target.key, "written" if isinstance(outcome, Written) else "refused")
+        if isinstance(outcome, Refused):
+            self._count(table.WRITES_REFUSED, target.key, outcome.reason)
+
+    # --------------------------------------------------------------------------------------- what the adapters tell
+
+    def history_loaded(self, *, complete: bool) -> None:
+        """Whether the history has been loaded."""
+        self._slate.put(table.HISTORY_LOADED, value=float(complete))
+
+    def history(self, target: Target, signal: Signal, series: Series) -> None:
+        """How much of a signal's past is known."""
+        known = np.flatnonzero(~np.isnan(series.values))
+        span = float(known[-1] - known[0]) * series.step if len(known) else 0.0
+        self._slate.put(table.HISTORY_KNOWN, target.key, signal, value=len(known) / max(len(series), 1))
+        self._slate.put(table.HISTORY_SPAN, target.key, signal, value=span)
+
+    def query(self, signal: str, *, seconds: float, cause: Cause | None = None) -> None:
+        """A query was answered, or gave nothing to use for this cause."""
+        self._histograms[table.QUERY_DURATION.name].labels(signal).observe(seconds)
+        if cause is not None:
+            self._count(table.QUERY_ERRORS, signal, cause)
+
+    def api_request(self, verb: str, resource: str, *, code: int | None) -> None:
+        """A request to the API server; `code` is None when there was no answer."""
+        self._count(table.API_REQUESTS, verb, resource, "error" if code is None else str(code))
+
+    # -------------------------------------------------------------------------------------------------------- parts
+
+    def _count(self, metric: table.Metric, *labels: str) -> None:
+        self._counters[metric.name].labels(*labels).inc()
+
+    def _forget(self, key: str) -> None:
+        self._slate.forget(key)
+        for metric in table.TABLE:
+            if metric.kind is table.Kind.COUNTER and "target" in metric.labels:
+                self._counters[metric.name].remove_by_labels({"target": key})
+
+    def _outlook(self, target: Target, signal: Signal, outlook: Outlook, *, horizon: str) -> None:
+        quantiles = outlook.quantiles if isinstance(outlook, Forecast) else {}
+        values = {f"{q:g}": value for q, value in quantiles.items()}
+        self._slate.replace(table.FORECAST_QUANTILE, target.key, signal, horizon, values=values)
+        self._slate.put(table.FORECAST_AVAILABLE, target.key, signal, horizon, value=float(bool(quantiles)))
+
+    def _level(self, target: Target, signal: Signal, outlook: Outlook) -> None:
+        level = outlook.level if isinstance(outlook, Forecast) else None
+        qualities = {str(q): float(q is outlook.quality) for q in Quality} if isinstance(outlook, Forecast) else {}
+        self._slate.put(table.FORECAST_LEVEL, target.key, signal, value=level)
+        self._slate.replace(table.FORECAST_QUALITY, target.key, signal, values=qualities)
+
+
+def _figures(workload: Workload | Refused) -> Mapping[table.Metric, float | None]:
+    """The single figures of a workload, None each when it cannot be had."""
+    known = workload if isinstance(workload, Workload) else None
+    return {
+        table.REPLICAS_ASKED: known.replicas if known else None,
+        table.FLOOR_OBSERVED: known.standing if known else None,
+        table.FLOOR_BASE: known.base if known else None,
+        table.FLOOR_MAXIMUM: known.maximum if known else None,
+        table.WARM_UPS_MEASURED: len(known.warm_ups) if known else None,
+    }
+
+
+def _states(workload: Workload | Refused) -> Mapping[str, float]:
+    if isinstance(workload, Refused):
+        return {}
+    supply = workload.supply
+    return {"ready": supply.ready, "warming": supply.warming, "stuck": supply.stuck}

@@ -1,0 +1,156 @@
+"""Every metric, in one table; docs/metrics.md is made from it."""
+
+import dataclasses
+import enum
+
+PREFIX = "floorcast_"
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class Kind(enum.StrEnum):
+    """Prometheus's types."""
+
+    GAUGE = "gauge"
+    COUNTER = "counter"
+    HISTOGRAM = "histogram"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric.
+
+    Attributes:
+        name: as it is exposed; counters end in _total.
+        kind: its type.
+        labels: names of its labels. `target` is always "namespace/name".
+        unit: unit of the value.
+        text: what it says, and where it helps, how to use it.
+    """
+
+    name: str
+    kind: Kind
+    labels: tuple[str, ...]
+    unit: str
+    text: str
+
+
+def _gauge(name: str, labels: str, unit: str, text: str) -> Metric:
+    return Metric(PREFIX + name, Kind.GAUGE, tuple(labels.split()), unit, text)
+
+
+def _counter(name: str, labels: str, unit: str, text: str) -> Metric:
+    return Metric(PREFIX + name, Kind.COUNTER, tuple(labels.split()), unit, text)
+
+
+def _histogram(name: str, labels: str, text: str) -> Metric:
+    return Metric(PREFIX + name, Kind.HISTOGRAM, tuple(labels.split()), "seconds", text)
+
+
+# What is read.
+SIGNAL_VALUE = _gauge("signal_value", "target signal", "of the signal", "Value of a signal; absent while unknown.")
+SIGNAL_AGE = _gauge("signal_age_seconds", "target signal", "seconds", "Age of the sample the value came from.")
+SIGNAL_UNKNOWN = _gauge(
+    "signal_unknown",
+    "target signal cause",
+    "1",
+    "1 while a signal is unknown, by cause; absent while known. Leave out cause not_asked in alerts: it means that no"
+    " query is configured.",
+)
+HISTORY_LOADED = _gauge("history_loaded", "", "1", "1 once the history has been loaded; until then nothing is lowered.")
+HISTORY_KNOWN = _gauge("history_known_ratio", "target signal", "ratio", "Share of the history's points that are known.")
+HISTORY_SPAN = _gauge(
+    "history_span_seconds", "target signal", "seconds", "From the oldest known point of the history to the newest."
+)
+
+# What is forecast and planned.
+FORECAST_AVAILABLE = _gauge(
+    "forecast_available", "target signal horizon", "1", "1 when there is a forecast, 0 when the history is too short."
+)
+FORECAST_LEVEL = _gauge("forecast_level", "target signal", "of the signal", "Present level of a signal.")
+FORECAST_QUANTILE = _gauge(
+    "forecast_quantile",
+    "target signal horizon quantile",
+    "of the signal",
+    "Quantile of the largest value within the horizon.",
+)
+FORECAST_QUALITY = _gauge(
+    "forecast_quality", "target signal quality", "1", "1 for how far the forecast may be trusted, 0 for the others."
+)
+HORIZON = _gauge("horizon_seconds", "target horizon", "seconds", "How far ahead is looked before raising and lowering.")
+WARM_UP = _gauge(
+    "warm_up_seconds",
+    "target source",
+    "seconds",
+    "Warm-up in use: p90 of the measured ones, or the configured one until there are enough.",
+)
+WARM_UPS_MEASURED = _gauge("warm_ups_measured", "target", "pods", "Warm-ups measured so far; three make a p90.")
+PLAN_REPLICAS = _gauge(
+    "plan_replicas", "target horizon need", "replicas", "Replicas a kind of need asks for, before any rule or limit."
+)
+
+# What is decided and done.
+FLOOR_WANTED = _gauge(
+    "floor_wanted_replicas", "target", "replicas", "What the plans ask for, before any rule or limit."
+)
+FLOOR_DECIDED = _gauge("floor_decided_replicas", "target", "replicas", "The number after the rules.")
+FLOOR_OBSERVED = _gauge(
+    "floor_observed_replicas", "target", "replicas", "The number that stands in the cluster: minReplicas, or replicas."
+)
+FLOOR_BASE = _gauge("floor_base_replicas", "target", "replicas", "The user's own minimum; never gone below.")
+FLOOR_MAXIMUM = _gauge("floor_maximum_replicas", "target", "replicas", "The owner's upper bound; never gone above.")
+FLOOR_MISSING = _gauge(
+    "floor_missing_replicas",
+    "target",
+    "replicas",
+    "Replicas wanted beyond the maximum. Above 0 for long: raise the maximum or shed load.",
+)
+REPLICAS = _gauge(
+    "replicas", "target state", "replicas", "Replicas that are ready, warming, or stuck (not counted as supply)."
+)
+REPLICAS_ASKED = _gauge("replicas_asked", "target", "replicas", "Replicas the workload asks for (spec.replicas).")
+WORKLOAD_REFUSED = _gauge(
+    "workload_refused", "target reason", "1", "1 while a workload cannot be observed or written, by reason."
+)
+DECISIONS = _counter("decisions_total", "target reason", "decisions", "Decisions by their reason.")
+WRITES = _counter("writes_total", "target outcome", "writes", "Writes tried, written or refused.")
+WRITES_REFUSED = _counter("writes_refused_total", "target reason", "writes", "Writes refused, by reason.")
+
+# How the service itself fares.
+TICK_DURATION = _histogram("tick_duration_seconds", "loop", "How long a tick took.")
+TICKS = _counter("ticks_total", "loop outcome", "ticks", "Ticks finished, failed or abandoned.")
+LATE_TICKS = _counter("late_ticks_total", "loop", "ticks", "Ticks left out because the one before was still running.")
+LAST_TICK = _gauge(
+    "last_tick_timestamp_seconds", "loop", "Unix seconds", "When the last finished tick ended; absent before the first."
+)
+QUERY_DURATION = _histogram("query_duration_seconds", "signal", "How long a query or a round of scrapes took.")
+QUERY_ERRORS = _counter("query_errors_total", "signal cause", "queries", "Queries that gave nothing to use, by cause.")
+API_REQUESTS = _counter(
+    "kubernetes_requests_total",
+    "verb resource code",
+    "requests",
+    "Requests to the API server; code is error unanswered.",
+)
+MODE = _gauge("mode_info", "target mode", "1", "1 for the target's mode: shadow writes nothing.")
+BUILD = _gauge("build_info", "version", "1", "1 for the version that runs.")
+
+TABLE: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
+
+
+def document() -> str:
+    """docs/metrics.md."""
+    rows = "\n".join(
+        f"| `{one.name}` | {one.kind} | {', '.join(one.labels) or '-'} | {one.unit} | {one.text} |" for one in TABLE
+    )
+    return f"""# Metrics
+
+Made from `predictor/telemetry/table.py` by `python -m predictor.generate`; do not edit.
+
+`target` is `namespace/name`; `signal`, `cause`, `reason`, `quality` and `need` have the values of the enumerations in
+`models/`. `horizon` is `raising` (the warm-up), `lowering` (the longer one that must agree before anything comes down)
+or `now` (what the load of this moment asks for). Series of a target go away with it, and so do series of a value that
+is no longer known: unknown is never shown as zero.
+
+| name | type | labels | unit | meaning |
+|---|---|---|---|---|
+{rows}
+"""
