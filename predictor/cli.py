@@ -14,6 +14,7 @@ import typer
 from predictor.errors import ConfigurationError, FloorcastError
 
 if TYPE_CHECKING:
+    from predictor.ports import Owner
     from predictor.settings.root import Settings
 
 app = typer.Typer(
@@ -108,6 +109,35 @@ def release(
     raise typer.Exit(service.release(settings, keys))
 
 
+@app.command()
+def demo(  # noqa: PLR0913, PLR0917  (one parameter a flag)
+    headless: Annotated[bool, typer.Option("--headless", help="No page and no waiting: print a summary.")] = False,  # noqa: FBT002
+    json: Annotated[bool, typer.Option("--json", help="The same as one JSON object.")] = False,  # noqa: FBT002
+    seed: Annotated[int, typer.Option(help="Of traffic and warm-ups; the same seed gives the same day.")] = 1,
+    hours: Annotated[float, typer.Option(help="Simulated hours, from midnight.")] = 24.0,
+    minutes: Annotated[float, typer.Option(help="Real minutes a simulated day takes on the page.")] = 10.0,
+    owner: Annotated[str, typer.Option(help="hpa: a floor under an HPA; scale: no autoscaler beside us.")] = "hpa",
+    host: Annotated[str, typer.Option(help="Address to serve the page on.")] = "127.0.0.1",
+    port: Annotated[int | None, typer.Option(help="Port of the page; 8080, or a free one.", show_default=False)] = None,
+    stay: Annotated[bool, typer.Option(help="Keep serving the page when the day is over.")] = True,  # noqa: FBT002
+) -> None:
+    """Show everything on this machine, without a cluster: a simulated fleet, both loops, a live page."""
+    from predictor.demo import options, run  # noqa: PLC0415  (late: it brings in statsforecast and the fleet)
+
+    page = options.Output.TABLE if headless else options.Output.PAGE
+    chosen = options.DemoOptions(
+        seed=seed,
+        hours=hours,
+        minutes=minutes,
+        output=options.Output.JSON if json else page,
+        owner=_owner(owner),
+        host=host,
+        port=port,
+        stay=stay,
+    )
+    raise typer.Exit(run(chosen))
+
+
 @config_app.command()
 def validate(config: ConfigOption = None) -> None:
     """Read the configuration as `run` would and say what it comes to; exit code 2 when it cannot be used."""
@@ -146,6 +176,14 @@ def _settings(config: Path | None, flags: dict[str, tuple[str, str | None]]) -> 
         loading.Flag(name, tuple(key.split(".")), value) for name, (key, value) in flags.items() if value is not None
     )
     return loading.load(config, given)
+
+
+def _owner(text: str) -> "Owner":
+    from predictor.ports import Owner  # noqa: PLC0415  (late: numpy)
+
+    if text not in tuple(Owner):
+        raise ConfigurationError(f"--owner: {text!r} is not one of {', '.join(Owner)}; hpa is the usual case")
+    return Owner(text)
 
 
 def _known(keys: list[str], settings: "Settings") -> tuple[str, ...]:

@@ -90,14 +90,8 @@ class Metrics:
             self._level(target, signal, raising)
             self._outlook(target, signal, raising, horizon="raising")
             self._outlook(target, signal, lowering, horizon="lowering")
-        self.planned(target, plans.raising, horizon="raising")
-        self.planned(target, plans.lowering, horizon="lowering")
-
-    def planned(self, target: Target, planned: sizing.Planned, *, horizon: str) -> None:
-        """One plan; `horizon` is "raising", "lowering" or "now"."""
-        needs = planned.needs if isinstance(planned, sizing.Plan) else ()
-        values: Mapping[str, float] = {need.kind: need.replicas for need in needs}
-        self._slate.replace(table.PLAN_REPLICAS, target.key, horizon, values=values)
+        self._plan(target, plans.raising, horizon="raising")
+        self._plan(target, plans.lowering, horizon="lowering")
 
     def warm_up(self, target: Target, seconds: float, *, measured: bool) -> None:
         """The warm-up in use, and whether it was measured."""
@@ -152,6 +146,11 @@ class Metrics:
         for metric in table.TABLE:
             if metric.kind is table.Kind.COUNTER and "target" in metric.labels:
                 self._counters[metric.name].remove_by_labels({"target": key})
+
+    def _plan(self, target: Target, planned: sizing.Planned, *, horizon: str) -> None:
+        needs = planned.needs if isinstance(planned, sizing.Plan) else ()
+        values: Mapping[str, float] = {need.kind: need.replicas for need in needs}
+        self._slate.replace(table.PLAN_REPLICAS, target.key, horizon, values=values)
 
     def _outlook(self, target: Target, signal: Signal, outlook: Outlook, *, horizon: str) -> None:
         quantiles = outlook.quantiles if isinstance(outlook, Forecast) else {}

@@ -146,9 +146,9 @@ def document() -> str:
 Made from `predictor/telemetry/table.py` by `python -m predictor.generate`; do not edit.
 
 `target` is `namespace/name`; `signal`, `cause`, `reason`, `quality` and `need` have the values of the enumerations in
-`models/`. `horizon` is `raising` (the warm-up), `lowering` (the longer one that must agree before anything comes down)
-or `now` (what the load of this moment asks for). Series of a target go away with it, and so do series of a value that
-is no longer known: unknown is never shown as zero.
+`models/`. `horizon` is `raising` (the warm-up) or `lowering` (the longer one that must agree before anything comes
+down). Series of a target go away with it, and so do series of a value that is no longer known: unknown is never shown
+as zero.
 
 | name | type | labels | unit | meaning |
 |---|---|---|---|---|

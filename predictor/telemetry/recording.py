@@ -1,0 +1,105 @@
+"""The loops' recorder: every step goes to the metrics, every change to the log."""
+
+import structlog
+
+from models.capacity import warmup
+from models.policy.decision import Decision
+from models.signals import Cause, Reading, Signal, Unknown
+from predictor.board import Plans
+from predictor.ports import Clock, Readings, Refused, Workload, Written
+from predictor.targets import Target
+from predictor.telemetry.health import Pulse
+from predictor.telemetry.metrics import Metrics
+
+FEWEST_WARM_UPS = 3  # as in warmup.warm_up: until then the configured one is in use
+
+
+class Telemetry:
+    """What `loops.Recorder` asks for. A state is logged when it changes, not at every tick."""
+
+    def __init__(self, metrics: Metrics, pulse: Pulse, clock: Clock) -> None:
+        self._metrics = metrics
+        self._pulse = pulse
+        self._clock = clock
+        self._log = structlog.stdlib.get_logger("floorcast")
+        self._troubles: dict[tuple[str, ...], str | None] = {}
+
+    def tick(self, loop: str, *, seconds: float, outcome: str) -> None:
+        """One pass ended."""
+        self._metrics.tick(loop, seconds=seconds, outcome=outcome, at=self._clock.now())
+        if outcome == "finished":
+            self._pulse.beat(loop)
+        else:
+            self._log.warning("tick did not finish", loop=loop, outcome=outcome, seconds=round(seconds, 3))
+
+    def late(self, loop: str) -> None:
+        """A tick was left out because the one before was still running."""
+        self._metrics.late(loop)
+        self._log.warning("tick left out: the one before is still running", loop=loop)
+
+    def readings(self, target: Target, readings: Readings, *, now: float) -> None:
+        """What a look gave."""
+        self._metrics.readings(target, readings, now=now)
+        for signal, reading in readings.items():
+            cause = reading.cause if isinstance(reading, Unknown) else None
+            state = None if cause is Cause.NOT_ASKED else cause
+            if self._changed("signal", target.key, signal, state=state):
+                self._tell_signal(target, signal, reading)
+
+    def workload(self, target: Target, workload: Workload | Refused) -> None:
+        """The state in the cluster, or why it cannot be had."""
+        self._metrics.workload(target, workload)
+        refused = workload.reason if isinstance(workload, Refused) else None
+        if self._changed("workload", target.key, state=refused):
+            self._tell_refusal("workload", target, workload)
+        if isinstance(workload, Workload):
+            seconds = warmup.warm_up(workload.warm_ups, default=target.warm_up)
+            self._metrics.warm_up(target, seconds, measured=len(workload.warm_ups) >= FEWEST_WARM_UPS)
+
+    def plans(self, target: Target, plans: Plans) -> None:
+        """Forecasts and plans of a slow tick."""
+        self._metrics.plans(target, plans)
+
+    def decision(self, target: Target, decision: Decision, *, news: bool) -> None:
+        """A decision; only one that says something new is logged."""
+        self._metrics.decision(target, decision)
+        if news:
+            self._log.info(
+                "decision",
+                target=target.key,
+                mode=target.mode,
+                before=decision.before,
+                replicas=decision.replicas,
+                wanted=decision.wanted,
+                reason=decision.reason,
+                note=decision.note,
+            )
+
+    def write(self, target: Target, outcome: Written | Refused) -> None:
+        """A write was tried."""
+        self._metrics.write(target, outcome)
+        refused = outcome.reason if isinstance(outcome, Refused) else None
+        if self._changed("write", target.key, state=refused):
+            self._tell_refusal("write", target, outcome)
+        if isinstance(outcome, Written):
+            self._log.info("written", target=target.key, replicas=outcome.replicas)
+
+    def _changed(self, *what: str, state: str | None) -> bool:
+        """Whether the trouble (None: there is none) is another than last time."""
+        before = self._troubles.get(what)
+        self._troubles[what] = state
+        return before != state
+
+    def _tell_signal(self, target: Target, signal: Signal, reading: Reading) -> None:
+        if isinstance(reading, Unknown) and reading.cause is not Cause.NOT_ASKED:
+            why = {"cause": reading.cause, "detail": reading.detail}
+            self._log.warning("signal unknown", target=target.key, signal=signal, **why)
+        else:
+            self._log.info("signal known again", target=target.key, signal=signal)
+
+    def _tell_refusal(self, what: str, target: Target, outcome: Workload | Written | Refused) -> None:
+        if isinstance(outcome, Refused):
+            why = {"reason": outcome.reason, "detail": outcome.detail}
+            self._log.warning(f"{what} refused", target=target.key, **why)
+        else:
+            self._log.info(f"{what} possible again", target=target.key)
