@@ -61,7 +61,7 @@ class LabelNames(Section):
     )
     model: str = key(
         "model_name",
-        "Label with the served model's name, where the engine has one; vLLM and SGLang call it so.",
+        "What stands for the label model_name of vLLM, SGLang and others, where a relabelling renamed it.",
         min_length=1,
     )
 
@@ -76,8 +76,8 @@ class Prometheus(Section):
     )
     timeout: Duration = key(
         10.0,
-        "A query that takes longer counts as unanswered. Shorter than the fast loop, so that one slow answer costs one"
-        " tick.",
+        "A query that takes longer counts as unanswered; all queries of a tick together, repeats included, get half as"
+        " much again.",
         gt=0,
         le=120,
     )
@@ -89,6 +89,10 @@ class Prometheus(Section):
         le=300,
     )
     labels: LabelNames = key(LabelNames(), "Label names of the engines' series; they depend on how Prometheus scrapes.")
+    selector: str = key("", 'More matchers for every query, such as cluster="prod" in a store of several clusters.')
+    method: str = key(
+        "POST", "POST, or GET where a proxy lets nothing else through; long queries need POST.", pattern="^(POST|GET)$"
+    )
     bearer_token_file: Path | None = key(
         None, "File with a bearer token; read again for each request, so that a rotated token is picked up."
     )
