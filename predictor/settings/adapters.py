@@ -25,7 +25,7 @@ def prometheus(settings: Settings) -> PrometheusSettings:
 
 def queries(settings: Settings) -> Mapping[str, Mapping[str, str]]:
     """Queries in place of the catalogue's: engine -> signal -> query."""
-    return settings.signals
+    return {engine: {str(signal): query for signal, query in own.items()} for engine, own in settings.signals.items()}
 
 
 def access(settings: Settings) -> Access:

@@ -126,15 +126,17 @@ class Metrics:
         self._slate.put(table.HISTORY_KNOWN, target.key, signal, value=len(known) / max(len(series), 1))
         self._slate.put(table.HISTORY_SPAN, target.key, signal, value=span)
 
-    def query(self, signal: str, *, seconds: float, cause: Cause | None = None) -> None:
-        """A query was answered, or gave nothing to use for this cause."""
-        self._histograms[table.QUERY_DURATION.name].labels(signal).observe(seconds)
-        if cause is not None:
-            self._count(table.QUERY_ERRORS, signal, cause)
+    def source_call(self, call: str, *, seconds: float, unknown: Iterable[tuple[Signal, Cause]]) -> None:
+        """The signal source was asked ("read", "history"); `unknown` is what it left unknown, of any target."""
+        self._histograms[table.SOURCE_DURATION.name].labels(call).observe(seconds)
+        for signal, cause in set(unknown):
+            self._count(table.SOURCE_UNKNOWN, call, signal, cause)
 
-    def api_request(self, verb: str, resource: str, *, code: int | None) -> None:
-        """A request to the API server; `code` is None when there was no answer."""
-        self._count(table.API_REQUESTS, verb, resource, "error" if code is None else str(code))
+    def cluster_call(self, call: str, *, seconds: float, refused: Iterable[Refused]) -> None:
+        """The cluster was asked ("observe", "write", "release"); `refused` is what it refused, of any target."""
+        self._histograms[table.CLUSTER_DURATION.name].labels(call).observe(seconds)
+        for reason in {one.reason for one in refused}:
+            self._count(table.CLUSTER_REFUSED, call, reason)
 
     # -------------------------------------------------------------------------------------------------------- parts
 

@@ -122,13 +122,17 @@ LATE_TICKS = _counter("late_ticks_total", "loop", "ticks", "Ticks left out becau
 LAST_TICK = _gauge(
     "last_tick_timestamp_seconds", "loop", "Unix seconds", "When the last finished tick ended; absent before the first."
 )
-QUERY_DURATION = _histogram("query_duration_seconds", "signal", "How long a query or a round of scrapes took.")
-QUERY_ERRORS = _counter("query_errors_total", "signal cause", "queries", "Queries that gave nothing to use, by cause.")
-API_REQUESTS = _counter(
-    "kubernetes_requests_total",
-    "verb resource code",
-    "requests",
-    "Requests to the API server; code is error unanswered.",
+SOURCE_DURATION = _histogram(
+    "source_duration_seconds", "call", "How long the signal source took: read is all signals, history one signal."
+)
+SOURCE_UNKNOWN = _counter(
+    "source_unknown_total", "call signal cause", "calls", "Calls that left a signal of any target unknown, by cause."
+)
+CLUSTER_DURATION = _histogram(
+    "cluster_duration_seconds", "call", "How long the API server took: observe is all targets, write and release one."
+)
+CLUSTER_REFUSED = _counter(
+    "cluster_refused_total", "call reason", "calls", "Calls that the cluster refused for any target, by reason."
 )
 MODE = _gauge("mode_info", "target mode", "1", "1 for the target's mode: shadow writes nothing.")
 BUILD = _gauge("build_info", "version", "1", "1 for the version that runs.")
