@@ -1,10 +1,10 @@
 """How each program of the control plane is started."""
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.cluster import binaries, certificates
+from tests.servers import processes
 
 HERE = Path(__file__).parent
 
@@ -137,6 +137,6 @@ def kwok(*, config: Path, network: int) -> list[str]:
 
 def external_metrics(queries: Path, pair: certificates.Pair, *, port: int) -> list[str]:
     """The rig's own metrics API, a Python process."""
-    module = [sys.executable, "-m", "tests.cluster.external_metrics"]
+    module = processes.module("tests.cluster.external_metrics")
     secured = [f"--certificate={pair.certificate}", f"--key={pair.key}"]
     return [*module, f"--port={port}", f"--queries={queries}", *secured]

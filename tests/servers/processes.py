@@ -3,10 +3,13 @@
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+CHECKOUT = Path(__file__).parents[2]
 
 # The shell looks who its parent is after the death signal is set: a parent that died before that is noticed here.
 _BOUND_TO_PARENT = ["setpriv", "--pdeathsig", "KILL", "--", "sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"']
@@ -124,3 +127,8 @@ class Child:
 def tail(log: Path, lines: int = 15) -> str:
     """Return the last `lines` lines of a log, empty if there is none."""
     return "\n".join(log.read_text(errors="replace").splitlines()[-lines:]) if log.exists() else ""
+
+
+def module(name: str) -> list[str]:
+    """Return the command that runs a module of this checkout, whatever the working folder."""
+    return ["env", f"PYTHONPATH={CHECKOUT}", sys.executable, "-m", name]

@@ -110,6 +110,11 @@ class PrometheusServer:
         """Whether its process exists."""
         return self._child.running
 
+    @property
+    def pid(self) -> int:
+        """Its process id; DiedError if it does not run."""
+        return self._child.pid
+
     def start(self) -> None:
         """Start, or start again, and wait until it answers queries (replaying its log first)."""
         self._child.start()
@@ -179,7 +184,7 @@ class PrometheusServer:
         self._child.check()
         try:
             return requests.get(f"{self.url}/-/ready", timeout=5).ok
-        except requests.ConnectionError:
+        except (requests.ConnectionError, requests.Timeout):
             return False
 
     def _last_reload(self) -> float:
