@@ -1,0 +1,157 @@
+"""What the pods of one target did since they are watched: counters that go on through restarts and changes of pods."""
+
+import collections
+import dataclasses
+import math
+
+import numpy as np
+
+from models.series import Floats
+from predictor.signals import layout
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sheet:
+    """A page of one pod, read."""
+
+    pod: str
+    layout: layout.Layout
+    values: Floats
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Levels:
+    """Gauges of one page by part: sum and number of its series."""
+
+    sums: Floats
+    counts: Floats
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Increase:
+    """What was added to each place in a stretch of time, shape (plan.size,), and its length in seconds."""
+
+    amounts: Floats
+    seconds: float
+
+
+@dataclasses.dataclass(slots=True)
+class _Pod:
+    sheet: Sheet
+    levels: Levels
+
+
+class Tally:
+    """Running totals of one target.
+
+    A counter that fell was reset: it counts from zero. A pod that was not listed before is new: its counters count
+    from zero too. A pod that went away takes nothing back. A pod listed all along whose page shows up late has unknown
+    beginnings: it counts from its first page.
+    """
+
+    def __init__(self, plan: layout.Plan) -> None:
+        self._plan = plan
+        self._totals = np.zeros(plan.size)
+        self._pods: dict[str, _Pod] = {}
+        self._listed: frozenset[str] | None = None
+        self._marks: collections.deque[tuple[float, Floats]] = collections.deque()
+
+    def add(self, sheets: list[Sheet], *, listed: frozenset[str], now: float, keep: float) -> list[Levels]:
+        """Adds one look at the pods.
+
+        Args:
+            sheets: the pages that could be read.
+            listed: all pods that should have had one.
+            now: Unix time, seconds; a time not after the last one starts the totals afresh.
+            keep: seconds for which looks are remembered.
+
+        Returns:
+            Gauges of each page.
+        """
+        if self._marks and now <= self._marks[-1][0]:
+            self._marks.clear()
+        levels = [self._levels(sheet) for sheet in sheets]
+        for sheet, level in zip(sheets, levels, strict=True):
+            self._absorb(sheet, level)
+        for gone in set(self._pods) - listed:
+            del self._pods[gone]
+        self._listed = listed
+        self._marks.append((now, self._totals.copy()))
+        while len(self._marks) > 2 and self._marks[1][0] <= now - keep:  # noqa: PLR2004  (one before, one after)
+            self._marks.popleft()
+        return levels
+
+    def increase(self, window: float) -> Increase | None:
+        """What was added in the last `window` seconds, or in what is remembered of them; None after a first look."""
+        if len(self._marks) < 2:  # noqa: PLR2004  (an increase lies between two)
+            return None
+        now, totals = self._marks[-1]
+        time, before = self._marks[0]
+        for mark in self._marks:
+            if mark[0] > now - window + 1e-6:
+                break
+            time, before = mark
+        amounts = totals.copy()
+        amounts[: len(before)] -= before
+        return Increase(np.pad(amounts, (0, self._plan.size - len(amounts))), now - time)
+
+    def _levels(self, sheet: Sheet) -> Levels:
+        parts, count = sheet.layout.parts, self._plan.part_count
+        sums = np.bincount(parts, weights=sheet.values[sheet.layout.levels], minlength=count).astype(np.float64)
+        return Levels(sums, np.bincount(parts, minlength=count).astype(np.float64))
+
+    def _absorb(self, sheet: Sheet, levels: Levels) -> None:
+        before = self._pods.get(sheet.pod)
+        if before is not None:
+            self._grow(sheet, levels, _past_values(before.sheet, sheet.layout), before.levels)
+        elif self._listed is not None and sheet.pod not in self._listed:
+            nothing = Levels(np.zeros_like(levels.sums), levels.counts)
+            self._grow(sheet, levels, np.zeros(len(sheet.values)), nothing)
+        self._pods[sheet.pod] = _Pod(sheet, levels)
+
+    def _grow(self, sheet: Sheet, levels: Levels, past: Floats, past_levels: Levels) -> None:
+        flows = sheet.layout.flows
+        present = sheet.values[flows]
+        grown = present - past[flows]
+        reset = grown < 0
+        grown = np.where(reset, present, grown)
+        self._put(sheet.layout.slots, grown)
+        moved = levels.sums - (np.zeros_like(levels.sums) if reset.any() else past_levels.sums)
+        self._put(self._plan.growth_slots, moved[self._plan.growing_parts])
+
+    def _put(self, slots: layout.Indices, amounts: Floats) -> None:
+        if self._plan.size > len(self._totals):
+            self._totals = np.pad(self._totals, (0, self._plan.size - len(self._totals)))
+        finite = np.where(np.isfinite(amounts), amounts, 0.0)  # one NaN would stay in the totals for ever
+        self._totals += np.bincount(slots, weights=finite, minlength=len(self._totals))
+
+
+def _past_values(sheet: Sheet, now: layout.Layout) -> Floats:
+    """The pod's values of last time, in the order of now; a series that is new counts from zero."""
+    if sheet.layout is now:
+        return sheet.values
+    known = dict(zip(sheet.layout.series, sheet.values.tolist(), strict=True))
+    return np.array([known.get(series, 0.0) for series in now.series])
+
+
+def quantile(probability: float, bounds: Floats, counts: Floats) -> float:
+    """A quantile of what a histogram observed, interpolated within its bucket as PromQL's histogram_quantile does.
+
+    Args:
+        probability: 0 to 1.
+        bounds: ascending upper bounds of the buckets, the last one infinite; shape (n,).
+        counts: observations at or below each bound, shape (n,).
+
+    Returns:
+        The quantile, the largest finite bound if it lies above that, NaN without observations.
+    """
+    counts = np.maximum.accumulate(counts)  # pods with other bounds must not make it fall
+    if len(bounds) < 2 or not math.isinf(bounds[-1]) or not counts[-1] > 0:  # noqa: PLR2004  (one finite bound)
+        return math.nan
+    rank = probability * counts[-1]
+    bucket = int(np.searchsorted(counts, rank))
+    if bucket >= len(bounds) - 1:
+        return float(bounds[-2])
+    low = bounds[bucket - 1] if bucket else min(0.0, bounds[0])
+    below = counts[bucket - 1] if bucket else 0.0
+    return float(low + (bounds[bucket] - low) * (rank - below) / (counts[bucket] - below))

@@ -1,0 +1,293 @@
+"""Prometheus' HTTP API through prometheus-api-client, on a session that waits only so long and checks each answer.
+
+AnswerError           there is no answer to work with; `cause` says which Unknown it becomes
+├── UnreachableError  no connection, no answer in time, or one that is no JSON of the API
+├── RefusedError      an HTTP status other than 200, or status "error" in the answer
+└── PartialError      an answer with warnings: part of the data is missing
+"""
+
+import dataclasses
+import datetime as dt
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import prometheus_api_client
+import requests
+import requests.auth
+import tenacity
+import urllib3
+
+from models.signals import Cause
+
+ATTEMPTS = 3
+_CHUNK = 65536
+_LARGEST = 256 * 2**20  # bytes of one answer; no healthy one is near
+_TEMPORARY = (429, 500, 502, 503, 504)
+_TOO_MUCH = (400, 413, 422)  # too many points, too large, too many samples
+_HARMLESS = "PromQL info"  # Prometheus 3 hints at odd but complete answers in this way
+
+Answer = TypeVar("Answer")
+
+
+class AnswerError(Exception):
+    """There is no answer to work with."""
+
+    cause = Cause.SOURCE_DOWN
+    temporary = False
+
+
+class UnreachableError(AnswerError):
+    """No connection, no answer in time, or one that is no JSON of the API."""
+
+    def __init__(self, text: str, *, temporary: bool) -> None:
+        super().__init__(text)
+        self.temporary = temporary
+
+
+class RefusedError(AnswerError):
+    """The server refused."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(f"HTTP {status}: {text}")
+        self.temporary = status in _TEMPORARY
+        self.too_much = status in _TOO_MUCH
+
+
+class PartialError(AnswerError):
+    """The answer carries warnings."""
+
+    cause = Cause.PARTIAL
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Access:
+    """How to reach a Prometheus. Files are read again for each request, so that rotated secrets are picked up.
+
+    Attributes:
+        url: address of the query API, up to and without /api/v1.
+        bearer_token_file: file with a bearer token.
+        username: user for basic authentication, with `password_file`.
+        password_file: file with its password.
+        ca_file: certificates to trust instead of the system's.
+        cert_file: client certificate, with `key_file` unless the key is in it.
+        key_file: its key.
+        verify: whether the server's certificate is checked.
+        headers: more request headers.
+        timeout: seconds for one answer, from the first byte sent to the last one read.
+        method: POST, or GET where something between lets nothing else through.
+    """
+
+    url: str
+    bearer_token_file: Path | None = None
+    username: str | None = None
+    password_file: Path | None = None
+    ca_file: Path | None = None
+    cert_file: Path | None = None
+    key_file: Path | None = None
+    verify: bool = True
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    timeout: float = 10.0
+    method: str = "POST"
+
+
+class Api:
+    """The two query endpoints; safe to use from several threads. Answers are lists as Prometheus words them."""
+
+    def __init__(self, access: Access) -> None:
+        self._timeout = access.timeout
+        self._session = _Session(access)
+        self._connect = prometheus_api_client.PrometheusConnect(
+            url=access.url.rstrip("/"),
+            session=self._session,
+            headers=dict(access.headers),
+            method=access.method,
+            retry=urllib3.Retry(total=0),  # retries are tenacity's, which knows the time that is left
+        )
+
+    def close(self) -> None:
+        """Closes idle connections."""
+        self._session.close()
+
+    def instant(self, query: str, *, at: int, until: float) -> list[dict[str, Any]]:
+        """Result of an instant query at the Unix time `at`.
+
+        Args:
+            query: PromQL.
+            at: Unix time, whole seconds: some backends answer fractions with nothing.
+            until: `time.monotonic()` at which to give up.
+
+        Raises:
+            AnswerError: there is none.
+        """
+        return self._vectors(
+            lambda timeout: self._connect.custom_query(query, params={"time": at}, timeout=timeout), until
+        )
+
+    def range(self, query: str, span: "Span", *, until: float) -> list[dict[str, Any]]:
+        """Result of a range query; `until` as in `instant`.
+
+        Raises:
+            AnswerError: there is none.
+        """
+        start, end = (dt.datetime.fromtimestamp(time, tz=dt.UTC) for time in (span.start, span.end))
+        return self._vectors(
+            lambda timeout: self._connect.custom_query_range(query, start, end, str(span.step), timeout=timeout), until
+        )
+
+    def server_time(self, *, until: float) -> float:
+        """What the server takes for the present, Unix seconds.
+
+        Raises:
+            AnswerError: it does not say.
+        """
+        answer = self._asked(lambda timeout: self._connect.custom_query("time()", timeout=timeout), until)
+        try:
+            return float(answer[1])
+        except (TypeError, ValueError, IndexError, KeyError) as error:
+            raise UnreachableError(f"time() gave {answer!r}", temporary=False) from error
+
+    def _vectors(self, ask: Callable[[float], Any], until: float) -> list[dict[str, Any]]:
+        answer = self._asked(ask, until)
+        if not isinstance(answer, list) or not all(isinstance(row, dict) for row in answer):
+            raise UnreachableError("the result is no list of series", temporary=False)
+        return answer
+
+    def _asked(self, ask: Callable[[float], Answer], until: float) -> Answer:
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(lambda error: isinstance(error, AnswerError) and error.temporary),
+            stop=tenacity.stop_any(tenacity.stop_after_attempt(ATTEMPTS), _StopAt(until)),
+            wait=tenacity.wait_random_exponential(multiplier=0.2, max=2),
+            sleep=lambda seconds: _pause(min(seconds, until - time.monotonic())),
+            reraise=True,
+        )
+        return retrying(lambda: self._once(ask, until))
+
+    def _once(self, ask: Callable[[float], Answer], until: float) -> Answer:
+        left = min(until - time.monotonic(), self._timeout)
+        if left <= 0:
+            raise UnreachableError("no time was left in this tick", temporary=False)
+        try:
+            return ask(left)
+        except requests.Timeout as error:
+            raise UnreachableError(f"no answer within {left:.3g} s", temporary=False) from error
+        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError, RecursionError) as error:
+            raise UnreachableError(_short(error), temporary=isinstance(error, requests.ConnectionError)) from error
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Span:
+    """Whole Unix seconds from `start` to `end`, both included, every `step` seconds."""
+
+    start: int
+    end: int
+    step: int
+
+    @property
+    def points(self) -> int:
+        """How many there are."""
+        return (self.end - self.start) // self.step + 1
+
+    def pieces(self, points: int) -> Sequence["Span"]:
+        """The span in parts of at most `points` points."""
+        starts = range(self.start, self.end + 1, points * self.step)
+        return [Span(start, min(start + (points - 1) * self.step, self.end), self.step) for start in starts]
+
+
+class _StopAt(tenacity.stop.stop_base):
+    """Stops at a `time.monotonic()`."""
+
+    def __init__(self, until: float) -> None:
+        self._until = until
+
+    def __call__(self, retry_state: tenacity.RetryCallState) -> bool:  # noqa: ARG002  (tenacity's signature)
+        return time.monotonic() >= self._until
+
+
+class _Session(requests.Session):
+    """Sends queries in the request's body, reads answers within their time, and refuses all but full success."""
+
+    def __init__(self, access: Access) -> None:
+        super().__init__()
+        self.auth = _auth(access)
+        self.verify = str(access.ca_file) if access.verify and access.ca_file else access.verify
+        if access.cert_file:
+            self.cert = (str(access.cert_file), str(access.key_file)) if access.key_file else str(access.cert_file)
+
+    def request(self, method: str, url: str, **options: Any) -> requests.Response:  # type: ignore[override]  # noqa: ANN401  (requests' own)
+        if method == "POST":
+            options["data"] = options.pop("params", None)
+        deadline = time.monotonic() + options["timeout"]
+        response = super().request(method, url, stream=True, allow_redirects=False, **options)
+        with response:
+            body = _read(response, deadline)
+        response._content = body  # noqa: SLF001  (what would be read later, without a limit)
+        _check(response, body)
+        return response
+
+
+class _FileAuth(requests.auth.AuthBase):
+    """Credentials from files, read for each request."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        access = self._access
+        if access.bearer_token_file:
+            request.headers["Authorization"] = f"Bearer {access.bearer_token_file.read_text().strip()}"
+            return request
+        password = access.password_file.read_text().strip() if access.password_file else ""
+        signed: requests.PreparedRequest = requests.auth.HTTPBasicAuth(access.username or "", password)(request)
+        return signed
+
+
+def _auth(access: Access) -> requests.auth.AuthBase | None:
+    return _FileAuth(access) if access.bearer_token_file or access.username else None
+
+
+def _read(response: requests.Response, deadline: float) -> bytes:
+    """The body, within the time: a server that sends a byte now and then would hold a plain read for ever."""
+    parts: list[bytes] = []
+    size = 0
+    while part := response.raw.read1(_CHUNK, decode_content=True):
+        parts.append(part)
+        size += len(part)
+        if time.monotonic() > deadline:
+            raise requests.ReadTimeout("the answer came too slowly")
+        if size > _LARGEST:
+            raise ValueError(f"the answer is larger than {_LARGEST >> 20} MiB")
+    return b"".join(parts)
+
+
+def _check(response: requests.Response, body: bytes) -> None:
+    try:
+        answer = json.loads(body)
+    except ValueError:
+        answer = None
+    if response.status_code != requests.codes.ok:
+        raise RefusedError(response.status_code, _told(answer, body))
+    if not isinstance(answer, dict) or "status" not in answer:
+        raise UnreachableError(f"the answer is no JSON of the query API: {body[:80]!r}", temporary=False)
+    if answer["status"] != "success" or not isinstance(answer.get("data"), dict) or "result" not in answer["data"]:
+        raise RefusedError(response.status_code, _told(answer, body))
+    warnings = answer.get("warnings") or []
+    if serious := [str(text) for text in warnings if not str(text).startswith(_HARMLESS)]:
+        raise PartialError("; ".join(serious)[:200])
+
+
+def _told(answer: object, body: bytes) -> str:
+    if isinstance(answer, dict) and answer.get("error"):
+        return f"{answer.get('errorType', 'error')}: {answer['error']}"[:300]
+    return repr(body[:80])
+
+
+def _short(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:200]
+
+
+def _pause(seconds: float) -> None:
+    threading.Event().wait(max(seconds, 0.0))
