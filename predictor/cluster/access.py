@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 import kubernetes.client
@@ -11,6 +10,9 @@ import yaml
 from kubernetes.config.incluster_config import SERVICE_HOST_ENV_NAME
 
 from predictor.cluster import errors
+
+# The library checks little of a kubeconfig: one that is YAML and no kubeconfig ends in whatever Python makes of it.
+_UNUSABLE = (kubernetes.config.ConfigException, yaml.YAMLError, OSError, ValueError, TypeError, LookupError)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -23,8 +25,7 @@ class Access:
         token_file: bearer token; read again for every request, because a bound token is replaced every hour.
         kubeconfig: a kubeconfig file; None for $KUBECONFIG or ~/.kube/config.
         context: context in the kubeconfig; None for its current one.
-        connect_timeout: seconds a connection may take.
-        read_timeout: seconds the API server may stay silent.
+        timeout: seconds a connection may take, and then the API server may stay silent.
     """
 
     server: str | None = None
@@ -32,31 +33,35 @@ class Access:
     token_file: Path | None = None
     kubeconfig: Path | None = None
     context: str | None = None
-    connect_timeout: float = 3.0
-    read_timeout: float = 10.0
+    timeout: float = 5.0
 
 
-def connect(access: Access, environment: Mapping[str, str] = os.environ) -> kubernetes.client.ApiClient:
+def connect(access: Access) -> kubernetes.client.ApiClient:
     """A client with the credentials as they are now.
 
     Raises:
         MisconfiguredError: a file is missing or unusable, or nothing is configured at all.
     """
-    configuration = kubernetes.client.Configuration()
-    configuration.retries = False  # urllib3 would try three times: a timeout of 10 s would be one of 40 s
-    try:
-        _configure(configuration, access, environment)
-        client = kubernetes.client.ApiClient(configuration)
-    except (kubernetes.config.ConfigException, OSError, ValueError, yaml.YAMLError) as error:
-        raise errors.MisconfiguredError(f"cannot set up access to the API server: {error}") from error
+    client = kubernetes.client.ApiClient(configuration(access))
     client.user_agent = "floorcast"
     return client
 
 
-def _configure(configuration: kubernetes.client.Configuration, access: Access, environment: Mapping[str, str]) -> None:
+def configuration(access: Access) -> kubernetes.client.Configuration:
+    """The client library's own form of `access`; raises as `connect` does."""
+    found = kubernetes.client.Configuration()
+    found.retries = False  # urllib3 would try three times: a timeout of 10 s would be one of 40 s
+    try:
+        _configure(found, access)
+    except _UNUSABLE as error:
+        raise errors.MisconfiguredError(f"cannot set up access to the API server: {error}") from error
+    return found
+
+
+def _configure(configuration: kubernetes.client.Configuration, access: Access) -> None:
     if access.server:
         _explicit(configuration, access)
-    elif access.kubeconfig or access.context or not environment.get(SERVICE_HOST_ENV_NAME):
+    elif access.kubeconfig or access.context or not os.environ.get(SERVICE_HOST_ENV_NAME):
         kubernetes.config.load_kube_config(  # type: ignore[no-untyped-call]
             config_file=str(access.kubeconfig) if access.kubeconfig else None,
             context=access.context,

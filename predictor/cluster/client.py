@@ -150,9 +150,8 @@ class Api:
 
     def _send(self, client: kubernetes.client.ApiClient, call: Call) -> "_Answer":
         request = _prepare(client, call)
-        timeout = (self._access.connect_timeout, self._access.read_timeout)
         try:
-            response = client.call_api(*request, _request_timeout=timeout)
+            response = client.call_api(*request, _request_timeout=self._access.timeout)
             body = response.read()  # type: ignore[no-untyped-call]  # the client types its models only
         except (urllib3.exceptions.HTTPError, kubernetes.client.ApiException) as error:
             raise errors.UnreachableError(f"{call}: no answer from the API server: {_brief(error)}") from error

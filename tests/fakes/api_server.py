@@ -234,6 +234,7 @@ def _status(code: int, message: str) -> bytes:
 def _handler(fake: FakeApiServer) -> type[http.server.BaseHTTPRequestHandler]:
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = -1  # one segment an answer: the client would wait 40 ms for the second
 
         def do_GET(self) -> None:
             self._serve()

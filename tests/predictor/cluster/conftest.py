@@ -19,7 +19,7 @@ def server() -> Iterator[FakeApiServer]:
 def access(server: FakeApiServer, tmp_path: Path) -> Access:
     token_file = tmp_path / "token"
     token_file.write_text("first\n")
-    return Access(server=server.url, token_file=token_file, connect_timeout=1.0, read_timeout=1.0)
+    return Access(server=server.url, token_file=token_file, timeout=2.0)
 
 
 @pytest.fixture

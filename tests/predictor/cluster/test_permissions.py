@@ -1,0 +1,83 @@
+from pathlib import Path
+
+import pytest
+import yaml
+
+from predictor.cluster import errors, permissions
+from predictor.cluster.client import Api
+from predictor.cluster.permissions import Purpose
+from predictor.cluster.workloads import ClusterWorkloads
+from predictor.ports import Workload
+from tests.fakes import cluster_objects as objects
+from tests.fakes.api_server import FakeApiServer
+from tests.fakes.cluster_objects import NOW, target
+
+
+def granted(*purposes: Purpose) -> set[str]:
+    return {
+        f"{verb} {resource}"
+        for rule in permissions.rules(purposes)
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def test_what_is_not_granted_is_named(server: FakeApiServer, api: Api) -> None:
+    server.denied |= {"patch deployments/scale", "list pods"}
+    missing = permissions.check_permissions(api, {"llm": [Purpose.OBSERVE, Purpose.WRITE_SCALE]})
+    assert [str(one) for one in missing] == [
+        "may not list pods in namespace llm: supply and warm-up",
+        "may not patch deployments/scale.apps in namespace llm: sets the replicas where there is no autoscaler",
+    ]
+
+
+def test_what_is_not_wanted_is_not_asked_for(server: FakeApiServer, api: Api) -> None:
+    server.denied |= {"patch horizontalpodautoscalers"}
+    assert permissions.check_permissions(api, {"llm": [Purpose.OBSERVE], "staging": [Purpose.EVENTS]}) == []
+    asked = [request.body["spec"]["resourceAttributes"] for request in server.requests]
+    assert {one["namespace"] for one in asked if one["verb"] == "list"} == {"llm"}
+    assert [one["resource"] for one in asked if one["namespace"] == "staging"] == ["events"]
+
+
+def test_a_server_that_does_not_answer_the_question_is_an_error(server: FakeApiServer, api: Api) -> None:
+    server.answer("create selfsubjectaccessreviews", 500)
+    with pytest.raises(errors.ServerError):
+        permissions.check_permissions(api, {"llm": [Purpose.OBSERVE]})
+
+
+def test_observing_never_writes() -> None:
+    assert {what.split()[0] for what in granted(Purpose.OBSERVE)} == {"list"}
+
+
+def test_workload_objects_themselves_are_never_written() -> None:
+    writable = {what.split()[1] for what in granted(*Purpose) if what.split()[0] != "list"}
+    assert writable == {"horizontalpodautoscalers", "deployments/scale", "statefulsets/scale", "events"}
+
+
+def test_everything_that_is_asked_of_the_server_is_in_the_table(
+    server: FakeApiServer, workloads: ClusterWorkloads
+) -> None:
+    server.put("deployments", objects.deployment())
+    server.put("deployments", objects.deployment("plain"))
+    server.put("horizontalpodautoscalers", objects.hpa())
+    targets = [target(), target("plain")]
+    for key, state in workloads.observe(targets, now=NOW).items():
+        assert isinstance(state, Workload)
+        aim = next(one for one in targets if one.key == key)
+        workloads.write(aim, 5, seen=state, now=NOW)
+        workloads.release(aim)
+    assert {request.what for request in server.requests} <= granted(*Purpose)
+
+
+def test_the_charts_roles_grant_what_the_table_says_and_no_more() -> None:
+    template = (Path(__file__).parents[3] / "helm/floorcast/templates/rbac.yaml").read_text()
+    rules = [yaml.safe_load(line.strip()[2:]) for line in template.splitlines() if line.strip().startswith("- {api")]
+    in_chart = {
+        (group, resource, verb)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    in_table = {(one.resource.group, one.resource.rule_name, one.verb) for one in permissions.PERMISSIONS}
+    assert in_chart == in_table

@@ -1,0 +1,115 @@
+"""Supply and warm-ups from pods, by example; times are seconds from NOW."""
+
+import pytest
+
+from models.policy.context import Supply
+from predictor.cluster import pods
+from predictor.cluster.warmups import KEPT, WarmUps
+from tests.fakes.cluster_objects import NOW, Json, pod
+
+WARM_UP = 100.0  # so a pod is stuck after 300 s
+
+
+def supply(*running: Json) -> Supply:
+    return pods.supply(running, now=NOW, warm_up=WARM_UP)
+
+
+def watch(warm_ups: WarmUps, *running: Json, longest: float = 300.0) -> list[float]:
+    return list(warm_ups.watch("llm/vllm", running, longest=longest))
+
+
+@pytest.mark.parametrize(
+    ("one", "expected"),
+    [
+        (pod("serves", created=-500, ready=-400), Supply(1)),
+        (pod("new", created=-10, phase="Pending"), Supply(0, 1)),
+        (pod("still warming", created=-300), Supply(0, 1)),
+        (pod("far too long", created=-301), Supply(0, 0, 1)),
+        (pod("unschedulable for hours", created=-9999, phase="Pending"), Supply(0, 0, 1)),
+        (pod("fell a moment ago", created=-9999, fallen=-20), Supply(0, 1)),
+        (pod("fell long ago", created=-9999, fallen=-301), Supply(0, 0, 1)),
+        (pod("on its way out", created=-500, ready=-400, deleted=-1), Supply(0)),
+        (pod("evicted", created=-500, phase="Failed"), Supply(0)),
+        (pod("done", created=-500, phase="Succeeded"), Supply(0)),
+        (pod("ahead of our clock", created=30), Supply(0, 1)),
+        ({"metadata": {"uid": "u"}}, Supply(0, 1)),
+        ({}, Supply(0, 1)),
+    ],
+)
+def test_a_pod_counts_as_what_it_can_do(one: Json, expected: Supply) -> None:
+    assert supply(one) == expected
+
+
+def test_old_and_surge_pods_both_serve_during_a_rollout() -> None:
+    old, new = pod("old", created=-900, ready=-800), pod("new", created=-200, ready=-100, owner="vllm-2")
+    assert supply(old, new, pod("next", created=-5, owner="vllm-2")) == Supply(2, 1)
+
+
+def test_the_phases_of_a_warm_up_are_kept() -> None:
+    measured = pods.measure(pod("a", created=-200, ready=-80))
+    assert measured == pods.WarmUp(NOW - 200, NOW - 200, NOW - 199, NOW - 80)
+    assert measured.seconds == 120
+
+
+def test_a_pod_is_measured_once_it_is_ready() -> None:
+    warm_ups = WarmUps()
+    assert watch(warm_ups, pod("a", created=-200)) == []
+    assert watch(warm_ups, pod("a", created=-200, ready=-80)) == [120.0]
+    assert watch(warm_ups, pod("a", created=-200, ready=-80)) == [120.0]
+
+
+def test_the_first_ready_counts_whatever_comes_after() -> None:
+    warm_ups = WarmUps()
+    watch(warm_ups, pod("a", created=-500, ready=-400))
+    watch(warm_ups, pod("a", created=-500, fallen=-50))
+    assert watch(warm_ups, pod("a", created=-500, ready=-10)) == [100.0]
+
+
+def test_a_warm_up_that_was_watched_is_believed_however_long() -> None:
+    warm_ups = WarmUps()
+    watch(warm_ups, pod("slow", created=-2000))
+    assert watch(warm_ups, pod("slow", created=-2000, ready=-100)) == [1900.0]
+
+
+def test_a_pod_found_ready_after_far_too_long_is_put_down_to_a_flap() -> None:
+    assert watch(WarmUps(), pod("flapped", created=-9000, ready=-100), pod("fine", created=-9000, ready=-8900)) == [100]
+
+
+def test_a_pod_found_fallen_is_never_measured() -> None:
+    warm_ups = WarmUps()
+    watch(warm_ups, pod("a", created=-9000, fallen=-30))
+    assert watch(warm_ups, pod("a", created=-9000, ready=-8950)) == []
+
+
+def test_a_pod_whose_container_restarted_is_never_measured() -> None:
+    warm_ups = WarmUps()
+    watch(warm_ups, pod("a", created=-200, restarts=1))
+    assert watch(warm_ups, pod("a", created=-200, ready=-10, restarts=1)) == []
+
+
+def test_pods_that_are_leaving_are_not_measured() -> None:
+    assert watch(WarmUps(), pod("a", created=-200, ready=-100, deleted=-1)) == []
+
+
+def test_the_newest_is_last_in_whatever_order_pods_are_listed() -> None:
+    running = pod("b", created=-200, ready=-50), pod("a", created=-300, ready=-200), pod("c", created=-90, ready=-80)
+    assert watch(WarmUps(), *running) == [100.0, 10.0, 150.0]
+
+
+def test_targets_are_measured_apart() -> None:
+    warm_ups = WarmUps()
+    watch(warm_ups, pod("a", created=-200, ready=-100))
+    assert warm_ups.watch("llm/other", [], longest=300.0) == ()
+
+
+def test_memory_is_bounded_by_what_is_kept_and_what_exists() -> None:
+    warm_ups = WarmUps()
+    for number in range(KEPT + 50):
+        last = watch(warm_ups, pod(f"p{number}", created=-200, ready=-100), pod(f"q{number}", created=-1))
+    register = warm_ups._registers["llm/vllm"]
+    assert (len(last), len(register.settled), len(register.warming)) == (KEPT, 1, 1)
+
+
+def test_a_ready_pod_without_times_is_no_measurement() -> None:
+    bare = {"metadata": {"uid": "u"}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+    assert watch(WarmUps(), bare) == []
