@@ -6,4 +6,5 @@ checks       what must hold between keys
 root         `Settings`, the whole
 yamlfile, loading, problems              from a file, the environment and flags, or a line for each problem
 convert      the core's own dataclasses  reference  the files generated from the keys
+fields       what a key says of itself   summary    what a configuration comes to, for a person
 """

@@ -99,7 +99,9 @@ def forecast_grows(settings: "Settings") -> Iterator[Contradiction]:
 def times_nest(settings: "Settings") -> Iterator[Contradiction]:
     """Pairs of durations of which the first must not be longer than the second."""
     loops, history, forecast = settings.loops, settings.history, settings.forecast
+    prometheus = settings.source.prometheus
     pairs = (
+        ("source.prometheus.timeout", prometheus.timeout, "source.prometheus.budget", prometheus.budget),
         ("loops.fast", loops.fast, "loops.slow", loops.slow),
         ("loops.deadline", loops.deadline, "loops.slow", loops.slow),
         ("history.carry", history.carry, "forecast.level_window", forecast.level_window),

@@ -76,10 +76,16 @@ class Prometheus(Section):
     )
     timeout: Duration = key(
         10.0,
-        "A query that takes longer counts as unanswered; all queries of a tick together, repeats included, get half as"
-        " much again.",
+        "A query that takes longer counts as unanswered.",
         gt=0,
         le=120,
+    )
+    budget: Duration = key(
+        15.0,
+        "All queries of a tick together, repeats included. Within it a query that failed is asked again; what is still"
+        " open at its end is unknown until the next tick.",
+        gt=0,
+        le=300,
     )
     scrape_interval: Duration = key(
         15.0,

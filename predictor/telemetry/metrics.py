@@ -81,6 +81,9 @@ class Metrics:
         for metric, value in _figures(workload).items():
             self._slate.put(metric, target.key, value=value)
         self._slate.replace(table.REPLICAS, target.key, values=_states(workload))
+        if isinstance(workload, Refused):  # no decision is made either
+            for metric in (table.FLOOR_WANTED, table.FLOOR_DECIDED, table.FLOOR_MISSING):
+                self._slate.put(metric, target.key, value=None)
 
     def plans(self, target: Target, plans: Plans) -> None:
         """Forecasts and plans of a slow tick."""

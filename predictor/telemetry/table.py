@@ -57,9 +57,14 @@ SIGNAL_UNKNOWN = _gauge(
     " query is configured.",
 )
 HISTORY_LOADED = _gauge("history_loaded", "", "1", "1 once the history has been loaded; until then nothing is lowered.")
-HISTORY_KNOWN = _gauge("history_known_ratio", "target signal", "ratio", "Share of the history's points that are known.")
+HISTORY_KNOWN = _gauge(
+    "history_known_ratio", "target signal", "ratio", "Share of the history's points that were known when it was loaded."
+)
 HISTORY_SPAN = _gauge(
-    "history_span_seconds", "target signal", "seconds", "From the oldest known point of the history to the newest."
+    "history_span_seconds",
+    "target signal",
+    "seconds",
+    "From the oldest known point of the loaded history to the newest.",
 )
 
 # What is forecast and planned.

@@ -1,0 +1,104 @@
+"""The board as plain data: what /api/state answers and the live page shows."""
+
+from collections.abc import Mapping
+
+from models.capacity import sizing
+from models.forecasting.forecast import Forecast, Outlook
+from models.policy.decision import Decision
+from models.signals import Known, Reading
+from predictor.board import Board, Entry, Plans
+from predictor.ports import Refused, Workload
+
+
+def board(board: Board) -> dict[str, object]:
+    """Every target's row, by target key. Values that are not known say why instead of being left out."""
+    return {"targets": {key: _entry(entry) for key, entry in board.entries.items()}}
+
+
+def _entry(entry: Entry) -> dict[str, object]:
+    return {
+        "mode": entry.target.mode,
+        "readings": {signal: _reading(reading) for signal, reading in entry.readings.items()},
+        "workload": _workload(entry.workload),
+        "refused": _refused(entry.refused),
+        "plans": _plans(entry.plans),
+        "decision": decision(entry.decision) if entry.decision else None,
+        "decisions": [decision(one) for one in reversed(entry.history)],
+    }
+
+
+def decision(made: Decision) -> dict[str, object]:
+    """A decision with the rules that spoke, in order."""
+    return {
+        "at": made.at,
+        "before": made.before,
+        "replicas": made.replicas,
+        "wanted": made.wanted,
+        "reason": made.reason,
+        "note": made.note,
+        "trail": [
+            {"rule": one.rule, "replicas": one.replicas, "reason": one.reason, "note": one.note} for one in made.trail
+        ],
+    }
+
+
+def _reading(reading: Reading) -> dict[str, object]:
+    if isinstance(reading, Known):
+        return {"value": reading.value, "at": reading.at}
+    return {"unknown": reading.cause, "detail": reading.detail}
+
+
+def _workload(workload: Workload | Refused | None) -> dict[str, object] | None:
+    if not isinstance(workload, Workload):
+        return None
+    return {
+        "owner": workload.owner,
+        "standing": workload.standing,
+        "base": workload.base,
+        "maximum": workload.maximum,
+        "replicas": workload.replicas,
+        "ready": workload.supply.ready,
+        "warming": workload.supply.warming,
+        "stuck": workload.supply.stuck,
+        "rollout": workload.rollout,
+        "owner_problem": workload.owner_problem,
+    }
+
+
+def _refused(refused: Refused | None) -> dict[str, str] | None:
+    return {"reason": refused.reason, "detail": refused.detail} if refused else None
+
+
+def _plans(plans: Plans | None) -> dict[str, object] | None:
+    if plans is None:
+        return None
+    return {
+        "made_at": plans.made_at,
+        "horizons": {"raising": plans.horizons.raising, "lowering": plans.horizons.lowering},
+        "duration": plans.duration,
+        "raising": _planned(plans.raising),
+        "lowering": _planned(plans.lowering),
+        "forecasts": {
+            signal: {"raising": _outlook(raising), "lowering": _outlook(lowering)}
+            for signal, (raising, lowering) in plans.outlooks.items()
+        },
+    }
+
+
+def _planned(planned: sizing.Planned) -> dict[str, object]:
+    if isinstance(planned, sizing.NoPlan):
+        return {"none": planned.why}
+    needs = {need.kind: {"demand": need.demand, "replicas": need.replicas} for need in planned.needs}
+    return {"replicas": planned.replicas, "binding": planned.binding.kind, "needs": needs}
+
+
+def _outlook(outlook: Outlook) -> Mapping[str, object]:
+    if not isinstance(outlook, Forecast):
+        return {"none": f"{outlook.have} points of history, {outlook.need} needed"}
+    return {
+        "issued_at": outlook.issued_at,
+        "horizon": outlook.horizon,
+        "level": outlook.level,
+        "quality": outlook.quality,
+        "quantiles": {f"{probability:g}": value for probability, value in sorted(outlook.quantiles.items())},
+    }

@@ -1,0 +1,296 @@
+# ruff: noqa: E501  (the lines are what a person reads)
+"""What is refused, through the real command: exit code 2, one clear line for each problem, no traceback."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from predictor import cli
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+
+TARGET = "targets: [{namespace: llm, name: chat, capacity: {concurrency: 40}}]\n"
+
+
+Refused = Callable[..., list[str]]
+
+
+@pytest.fixture
+def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Refused:
+    """Runs `floorcast run` on a file with this text and returns what it wrote to standard error, line by line."""
+
+    def run(text: str | bytes, *arguments: str, **environment: str) -> list[str]:
+        write(tmp_path / "config.yaml", text)
+        monkeypatch.chdir(tmp_path)
+        for name in [name for name in os.environ if name.startswith("FLOORCAST")]:
+            monkeypatch.delenv(name)
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(sys, "argv", ["floorcast", "run", "--config", "config.yaml", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert ended.value.code == 2
+        written = capsys.readouterr()
+        assert written.out == ""
+        return written.err.splitlines()
+
+    return run
+
+
+def write(path: Path, text: str | bytes) -> None:
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+
+CASES: dict[str, tuple[str | bytes, str]] = {
+    "a number out of bounds": (
+        "targets: [{namespace: llm, name: chat, capacity: {concurrency: 0}}]",
+        (
+            "config.yaml: targets[0].capacity.concurrency: 0 is not greater than 0;"
+            " set it to the requests one replica serves at once"
+        ),
+    ),
+    "a text for a number": (
+        "defaults: {maximum: many}",
+        "config.yaml: defaults.maximum: 'many' is not a whole number; leave it out for the default, 10",
+    ),
+    "yes for a number": (
+        "defaults: {minimum: yes}",
+        "config.yaml: defaults.minimum: true is no number; leave it out for the default, 1",
+    ),
+    "infinity": (
+        "targets: [{namespace: llm, name: chat, capacity: {concurrency: .inf}}]",
+        (
+            "config.yaml: targets[0].capacity.concurrency: inf is not a finite number;"
+            " set it to the requests one replica serves at once"
+        ),
+    ),
+    "a word that is none of the choices": (
+        "mode: on",
+        "config.yaml: mode: true is not one of 'shadow' or 'control'; start with shadow",
+    ),
+    "a duration in prose": (
+        "loops: {slow: half a minute}",
+        "config.yaml: loops.slow: 'half a minute' is no duration; write 30s, 5m, 1h30m, 14d or a number of seconds",
+    ),
+    "a duration out of bounds": (
+        "loops: {slow: 2h}",
+        "config.yaml: loops.slow: 2h is not at most 10m; 30s to 1m suits most fleets",
+    ),
+    "an unknown key": ("loops: {fsat: 5s}", "config.yaml: loops.fsat: unknown key; did you mean fast?"),
+    "an unknown key like no other": (
+        "log: {colour: red}",
+        "config.yaml: log.colour: unknown key; known here: format, level",
+    ),
+    "an unknown section": ("servr: {port: 80}", "config.yaml: servr: unknown key; did you mean server?"),
+    "a missing key": (
+        "targets: [{name: chat, capacity: {concurrency: 4}}]",
+        "config.yaml: targets[0].namespace: is missing; name its namespace: lower-case letters, digits and -",
+    ),
+    "no capacity": (
+        "targets: [{namespace: llm, name: chat}]",
+        (
+            "config.yaml: targets[0].capacity.concurrency: is missing; set it, here or in defaults, to the requests one"
+            " replica serves at once"
+        ),
+    ),
+    "two capacities": (
+        "targets: [{namespace: llm, name: chat, capacity: {concurrency: 40, knee: 48}}]",
+        (
+            "config.yaml: targets[0].capacity: concurrency 40 and knee 48 are both given; give one: concurrency is"
+            " knee / (1 + headroom)"
+        ),
+    ),
+    "the same target twice": (
+        "targets: [{namespace: a, name: b, capacity: {knee: 4}}, {namespace: a, name: b, capacity: {knee: 4}}]",
+        "config.yaml: targets[1].name: 'a/b' is targets[0] already; name each workload once",
+    ),
+    "a name that Kubernetes has not": (
+        "targets: [{namespace: llm, name: Chat_1, capacity: {concurrency: 4}}]",
+        (
+            "config.yaml: targets[0].name: 'Chat_1' does not match ^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$; name the object"
+            " to scale: lower-case letters, digits, - and ."
+        ),
+    ),
+    "quantiles the wrong way round": (
+        "defaults: {quantiles: {raise: 0.8, lower: 0.9}}",
+        (
+            "config.yaml: defaults.quantiles.lower: 0.9 is above quantiles.raise, 0.8; the floor would be raised and never"
+            " lowered again"
+        ),
+    ),
+    "a quantile that is not forecast": (
+        "forecast: {quantiles: [0.5, 0.9]}",
+        (
+            "config.yaml: defaults.quantiles.raise: 0.95 is above the highest of forecast.quantiles, 0.9; add it there or"
+            " lower it"
+        ),
+    ),
+    "quantiles that do not grow": (
+        "forecast: {quantiles: [0.5, 0.99, 0.9]}",
+        "config.yaml: forecast.quantiles: [0.5, 0.99, 0.9] does not grow; sort it, each value once",
+    ),
+    "a minimum above the maximum": (
+        "defaults: {minimum: 5, maximum: 4}",
+        "config.yaml: defaults.minimum: 5 is above maximum, 4; lower it or raise maximum",
+    ),
+    "a fast loop slower than the slow one": (
+        "loops: {fast: 1m, slow: 30s}",
+        "config.yaml: loops.fast: 1m is longer than loops.slow, 30s; shorten it or lengthen loops.slow",
+    ),
+    "gaps filled for longer than is looked at": (
+        "history: {carry: 30m}\nforecast: {level_window: 20m}",
+        (
+            "config.yaml: history.carry: 30m is longer than forecast.level_window, 20m; shorten it or lengthen"
+            " forecast.level_window"
+        ),
+    ),
+    "a season longer than the history": (
+        "history: {span: 2d}\nforecast: {seasons: [1d, 1w]}",
+        "config.yaml: forecast.seasons[1]: 1w does not fit history.span, 2d; drop it or raise history.span above it",
+    ),
+    "an address that is none": (
+        "source: {prometheus: {url: 'prometheus:9090'}}",
+        (
+            "config.yaml: source.prometheus.url: 'prometheus:9090' is no http or https address; write one like"
+            " http://prometheus:9090"
+        ),
+    ),
+    "a password in an address": (
+        "source: {prometheus: {url: 'http://me:hunter2@p:9090'}}",
+        "config.yaml: source.prometheus.url: the address carries credentials; put them in files, see source.prometheus",
+    ),
+    "half a credential": (
+        "kubernetes: {server: 'https://k:6443'}",
+        (
+            "config.yaml: kubernetes.server: 'https://k:6443' needs kubernetes.token_file, which is not set; set both or"
+            " neither"
+        ),
+    ),
+    "two ways into the cluster": (
+        "kubernetes: {server: 'https://k:6443', token_file: /t, kubeconfig: /k}",
+        (
+            "config.yaml: kubernetes.server: 'https://k:6443' is given beside a kubeconfig or context; keep one of the two"
+            " ways"
+        ),
+    ),
+    "a time zone that is none": (
+        "forecast: {zone: Mars/Olympus}",
+        "config.yaml: forecast.zone: 'Mars/Olympus' is no known time zone; write one like Europe/Berlin or UTC",
+    ),
+    "a section that is no mapping": (
+        "targets: [{namespace: llm, name: chat, capacity: 40}]",
+        "config.yaml: targets[0].capacity: 40 is not a mapping of keys; put its keys under it, indented",
+    ),
+    "a mapping for a list": (
+        "targets: {namespace: llm}",
+        "config.yaml: targets: this mapping is not a list; leave it out for the default, []",
+    ),
+    "a list for the whole": (
+        "- mode: shadow",
+        "config.yaml: is a list, not a mapping; begin with keys like `mode:` and `targets:`",
+    ),
+    "broken YAML": (
+        "mode: shadow\nloops: {fast: 5s\n",
+        "config.yaml:3:1: expected ',' or '}', but got '<stream end>' while parsing a flow mapping; correct the YAML there",
+    ),
+    "a tab": (
+        "loops:\n\tfast: 5s\n",
+        (
+            "config.yaml:2:1: found character '\\t' that cannot start any token while scanning for the next token;"
+            " correct the YAML there"
+        ),
+    ),
+    "a key twice": (
+        "mode: shadow\nlog: {}\nmode: control\n",
+        "config.yaml:3:1: the key 'mode' is given twice; keep one of them; correct the YAML there",
+    ),
+    "bytes that are no text": (b"mode: \xff\xfe", "config.yaml: byte 6 is not UTF-8; save the file as UTF-8"),
+    "a query for a signal that is none": (
+        "signals: {vllm: {arrival: up}}",
+        "config.yaml: signals.vllm.arrival: 'arrival' is not one of",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_refuses(refused: Refused, case: str) -> None:
+    text, line = CASES[case]
+    lines = refused(text)
+    assert len(lines) == 1
+    assert lines[0].startswith(line)
+
+
+@pytest.mark.parametrize("case", list(CASES)[::2])
+def test_refuses_in_a_process_of_its_own(tmp_path: Path, case: str) -> None:
+    text, line = CASES[case]
+    write(tmp_path / "config.yaml", text)
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("FLOORCAST")}
+    done = subprocess.run(
+        [sys.executable, "-m", "predictor.cli", "run", "--config", "config.yaml"],
+        cwd=tmp_path,
+        env={**clean, "PYTHONPATH": str(CHECKOUT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(line)
+
+
+def test_every_problem_is_told_at_once(refused: Refused) -> None:
+    lines = refused("mode: x\nloops: {slow: 0}\nserver: {port: 99999}\n")
+    assert [line.split(": ")[1] for line in lines] == ["mode", "loops.slow", "server.port"]
+
+
+def test_what_targets_took_from_faulty_defaults_is_told_once(refused: Refused) -> None:
+    targets = "targets: [{namespace: a, name: b}, {namespace: a, name: c}]"
+    assert len(refused(f"defaults: {{warm_up: 0, capacity: {{knee: 4}}}}\n{targets}")) == 1
+    assert len(refused(f"defaults: {{minimum: 50, capacity: {{knee: 4}}}}\n{targets}")) == 1
+
+
+def test_a_file_that_is_not_there(refused: Refused) -> None:
+    assert refused("", "--config", "other.yaml") == [
+        "other.yaml: no such file; name another with --config or FLOORCAST_CONFIG"
+    ]
+
+
+def test_a_folder_for_a_file(refused: Refused) -> None:
+    assert refused("", "--config", ".") == [".: cannot be read: Is a directory"]
+
+
+def test_a_variable_is_named(refused: Refused) -> None:
+    lines = refused(TARGET, FLOORCAST__LOOPS__FAST="soon", FLOORCAST__LOOPS__SLOOW="5s")
+    assert lines == [
+        "FLOORCAST__LOOPS__FAST: 'soon' is no duration; write 30s, 5m, 1h30m, 14d or a number of seconds",
+        "FLOORCAST__LOOPS__SLOOW: unknown key; did you mean slow?",
+    ]
+
+
+def test_a_variable_that_sets_nothing_is_named(refused: Refused) -> None:
+    assert refused(TARGET, FLOORCAST__LOPS__FAST="5s") == [
+        "FLOORCAST__LOPS__FAST: sets nothing; did you mean FLOORCAST__LOOPS?"
+    ]
+
+
+def test_a_variable_that_is_no_json_is_named(refused: Refused) -> None:
+    assert refused(TARGET, FLOORCAST__TARGETS="[{") == ["FLOORCAST__TARGETS: '[{' is no JSON; write JSON here"]
+
+
+def test_a_place_in_a_variable_with_json_is_named(refused: Refused) -> None:
+    target = '[{"namespace": "a", "name": "b", "capacity": {"knee": -1}}]'
+    (line,) = refused("", FLOORCAST__TARGETS=target)
+    assert line == (
+        "FLOORCAST__TARGETS: targets[0].capacity.knee: -1 is not greater than 0;"
+        " set it to the highest load at which a load test met the objectives"
+    )
+
+
+def test_a_flag_is_named(refused: Refused) -> None:
+    assert refused(TARGET, "--mode", "full", FLOORCAST__MODE="shadow") == [
+        "--mode: 'full' is not one of 'shadow' or 'control'; start with shadow"
+    ]
