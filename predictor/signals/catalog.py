@@ -101,10 +101,12 @@ class Engine:
         labels = asking.labels
         model = self.model_label(labels)
         by = [labels.namespace, *([model] if model else [])]
-        return string.Template(query).substitute(
+        select = ",".join(part for part in (self.select, asking.selector) if part)
+        text = query if select else query.replace("$sel,", "")  # a selector may not begin with a comma
+        return string.Template(text).substitute(
             by=", ".join(by),
             each=", ".join([labels.namespace, labels.pod, *by[1:], *self.ranks]),
-            sel=",".join(part for part in (self.select, asking.selector) if part),
+            sel=select,
             w=f"{asking.windows.rate}s",
             ws=str(asking.windows.rate),
             l=f"{asking.windows.long}s",

@@ -41,6 +41,8 @@ class PrometheusSettings:
         selector: matchers added to every selector, such as 'cluster="prod"' in a store of several clusters.
         method: POST, or GET where a proxy lets nothing else through.
         workers: queries under way at once.
+        clock_tolerance: seconds by which the server's clock may differ from ours before queries go by its own; None
+            for half a scrape interval.
     """
 
     url: str
@@ -60,6 +62,7 @@ class PrometheusSettings:
     selector: str = ""
     method: str = "POST"
     workers: int = 4
+    clock_tolerance: float | None = None
 
     @property
     def access(self) -> transport.Access:
@@ -191,7 +194,8 @@ class PrometheusSource:
         except transport.AnswerError:
             return  # the queries themselves will say so
         self._clock_checked = now
-        used = skew if abs(skew) > self._settings.scrape_interval / 2 else 0.0
+        tolerance = self._settings.clock_tolerance
+        used = skew if abs(skew) > (self._settings.scrape_interval / 2 if tolerance is None else tolerance) else 0.0
         if (used != 0) != (self._skew != 0):
             _log.warning("clock_differs_from_prometheus", seconds=round(skew, 1), corrected=used != 0)
         self._skew = used
