@@ -27,6 +27,8 @@ The leaves' `reason` is the word that ends up in `Refused`, in metrics and Event
 
 from typing import ClassVar
 
+from predictor import errors as tree
+
 
 class ClusterError(Exception):
     """Anything that keeps a target from being observed or written; `str()` is the detail for a person."""
@@ -34,8 +36,11 @@ class ClusterError(Exception):
     reason: ClassVar[str] = "ClusterError"
 
 
-class MisconfiguredError(ClusterError):
-    """No usable way to the API server: no file, an unknown context, an empty token."""
+class MisconfiguredError(ClusterError, tree.FloorcastError):
+    """No usable way to the API server: no file, an unknown context, an empty token.
+
+    Met at the start it ends the program with a clear line; met later (a token file is gone) it is an answer too.
+    """
 
     reason = "Misconfigured"
 

@@ -33,6 +33,24 @@ class WarmUp:
         return max(self.ready - self.created, 0.0)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Serving:
+    """A pod that gets traffic, and its address."""
+
+    name: str
+    host: str
+
+
+def serving(pods: Iterable[Json]) -> tuple[Serving, ...]:
+    """The pods that are Ready and have an address; an IPv6 one in brackets, as a URL wants it."""
+    found: list[Serving] = []
+    for pod in counted(pods):
+        address = fields.text(pod, "status", "podIP")
+        if address and is_ready(pod):
+            found.append(Serving(fields.name(pod), f"[{address}]" if ":" in address else address))
+    return tuple(found)
+
+
 def counted(pods: Iterable[Json]) -> tuple[Json, ...]:
     """The pods that are or will be replicas: not on their way out and not over.
 

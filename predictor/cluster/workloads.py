@@ -13,7 +13,7 @@ from predictor.cluster.inventory import Inventory
 from predictor.cluster.scale import ScaleActuator
 from predictor.cluster.warmups import WarmUps
 from predictor.ports import Refused, Workload, Written
-from predictor.targets import Target
+from predictor.targets import Mode, Target
 
 _log = structlog.get_logger(__name__)
 
@@ -32,6 +32,7 @@ class ClusterWorkloads:
         self._warm_ups = WarmUps()
         self._announcer = Announcer(api)
         self._things: dict[str, owners.Object] = {}
+        self._serving: dict[str, tuple[pods.Serving, ...]] = {}
 
     def observe(self, targets: Sequence[Target], *, now: float) -> Mapping[str, Workload | Refused]:
         """State by target key: every namespace is read once, for all of its targets."""
@@ -60,10 +61,14 @@ class ClusterWorkloads:
         except errors.ClusterError as error:
             return _refused(error)
 
+    def serving(self, target: Target) -> tuple[pods.Serving, ...]:
+        """The Ready pods of a target and their addresses, as of the last `observe`."""
+        return self._serving.get(target.key, ())
+
     def announce(self, target: Target, decision: Decision) -> None:
-        """An Event on the object that is written; nothing for a target that was never observed."""
+        """An Event on the object that is written; none in shadow mode, which leaves no trace in the cluster."""
         thing = self._things.get(target.key)
-        if thing is not None:
+        if thing is not None and target.mode is Mode.CONTROL:
             self._announcer.announce(thing, decision)
 
     def release(self, target: Target) -> Written | Refused:
@@ -113,6 +118,7 @@ class ClusterWorkloads:
                 f"{target.kind} {target.key} has 0 replicas: a floor does not wake it; scale it to at least 1"
             )
         running = stock.pods_of(workload)
+        self._serving[target.key] = pods.serving(running)
         measured = self._warm_ups.watch(target.key, running, longest=pods.FAR_TOO_LONG * target.warm_up)
         return Workload(
             owner=number.owner,

@@ -12,6 +12,7 @@ from predictor.cluster import errors
 from predictor.cluster.access import Access
 from predictor.cluster.client import Api
 from predictor.cluster.resources import PODS
+from predictor.errors import FloorcastError
 from tests.fakes.api_server import FakeApiServer
 
 OURS = "ours"
@@ -74,8 +75,10 @@ def test_in_a_pod_its_own_account_is_used(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_nothing_at_all_is_a_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(errors.MisconfiguredError, match="cannot set up access to the API server"):
+    with pytest.raises(errors.MisconfiguredError, match="cannot set up access to the API server") as raised:
         Api(Access(kubeconfig=tmp_path / "missing"))
+    assert isinstance(raised.value, FloorcastError), "at the start it ends the program with its one line"
+    assert len(raised.value.lines) == 1
 
 
 @pytest.mark.parametrize("content", ["", "[", "a: [1", "just text", "apiVersion: v1"])

@@ -5,6 +5,7 @@ import structlog
 
 from models.policy.decision import Decision, Reason
 from predictor.cluster.workloads import ClusterWorkloads
+from predictor.targets import Mode
 from tests.fakes import cluster_objects as objects
 from tests.fakes.api_server import FakeApiServer
 from tests.fakes.cluster_objects import NOW, target
@@ -86,6 +87,11 @@ def test_a_missing_permission_is_reported_once_and_blocks_nothing(
     assert len(server.asked(CREATE)) == 3
     assert [(line["log_level"], line["reason"]) for line in logs] == [("warning", "Forbidden")]
     assert 'resources: ["events"], verbs: ["create"]' in logs[0]["detail"]
+
+
+def test_shadow_mode_leaves_no_events(server: FakeApiServer, workloads: ClusterWorkloads) -> None:
+    workloads.announce(target(mode=Mode.SHADOW), decision())
+    assert server.asked(CREATE) == []
 
 
 def test_a_target_that_was_never_seen_has_nothing_to_tell_it_to(

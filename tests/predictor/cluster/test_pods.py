@@ -113,3 +113,11 @@ def test_memory_is_bounded_by_what_is_kept_and_what_exists() -> None:
 def test_a_ready_pod_without_times_is_no_measurement() -> None:
     bare = {"metadata": {"uid": "u"}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
     assert watch(WarmUps(), bare) == []
+
+
+def test_the_pods_that_get_traffic_are_listed_with_their_addresses() -> None:
+    running = [pod("a", created=-200, ready=-100), pod("b", created=-200, ready=-100), pod("warming", created=-20)]
+    for one, address in zip(running, ("10.0.0.1", "fd00::2", "10.0.0.3"), strict=True):
+        one["status"]["podIP"] = address
+    nameless = pod("no address yet", created=-200, ready=-100)
+    assert pods.serving([*running, nameless]) == (pods.Serving("a", "10.0.0.1"), pods.Serving("b", "[fd00::2]"))
