@@ -122,6 +122,7 @@ def demo(  # noqa: PLR0913, PLR0917  (one parameter a flag)
     stay: Annotated[bool, typer.Option(help="Keep serving the page when the day is over.")] = True,  # noqa: FBT002
 ) -> None:
     """Show everything on this machine, without a cluster: a simulated fleet, both loops, a live page."""
+    whose = _owner(owner)
     from predictor.demo import options, run  # noqa: PLC0415  (late: it brings in statsforecast and the fleet)
 
     page = options.Output.TABLE if headless else options.Output.PAGE
@@ -130,7 +131,7 @@ def demo(  # noqa: PLR0913, PLR0917  (one parameter a flag)
         hours=hours,
         minutes=minutes,
         output=options.Output.JSON if json else page,
-        owner=_owner(owner),
+        owner=whose,
         host=host,
         port=port,
         stay=stay,

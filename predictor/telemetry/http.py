@@ -59,7 +59,8 @@ class Server:
             self._socket = socket.create_server((self._host, self._port), family=family)
         except OSError as error:
             remedy = REMEDIES.get(error.errno or 0, "set server.host and server.port to an address this machine has")
-            raise ListenError(f"cannot listen on {self._host}:{self._port}: {error.strerror}; {remedy}") from error
+            problem = (error.strerror or str(error)).split(" (")[0]  # Python repeats the address in brackets
+            raise ListenError(f"cannot listen on {self._host}:{self._port}: {problem}; {remedy}") from error
         self._thread.start()
 
     def stop(self) -> None:

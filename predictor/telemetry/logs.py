@@ -13,7 +13,7 @@ from predictor.settings.sections import Format, Level
 
 # At info these tell of every job and request, and the Kubernetes client at debug prints headers with tokens in them.
 CHATTY = ("apscheduler", "kubernetes", "urllib3", "uvicorn", "asyncio", "prometheus_api_client")
-SECRET_NAME = re.compile(r"(token|password|passwd|secret|authorization|api_?key|credential)(?!_file)", re.IGNORECASE)
+SECRET_NAME = re.compile(r"(^|[_-])(token|password|passwd|secret|authorization|api_?key|credentials?)$", re.IGNORECASE)
 SECRET_TEXT = re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{6,}|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)")
 HIDDEN = "(hidden)"
 

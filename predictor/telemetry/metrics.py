@@ -4,7 +4,7 @@ import importlib.metadata
 from collections.abc import Iterable, Mapping
 
 import numpy as np
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 from prometheus_client.process_collector import ProcessCollector
 
 from models.capacity import sizing
@@ -23,6 +23,7 @@ class Metrics:
     """All of `table.TABLE` on a registry of its own. Safe to call from several threads."""
 
     def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each, which nobody reads
         self.registry = CollectorRegistry()
         self._slate = Slate(table.TABLE)
         self.registry.register(self._slate)

@@ -1,0 +1,124 @@
+import structlog
+from structlog.testing import capture_logs
+from structlog.typing import EventDict
+
+from models.policy.decision import Reason
+from models.signals import Cause, Known, Signal, Unknown
+from predictor import loops
+from predictor.ports import Refused, Written
+from predictor.telemetry.health import Pulse
+from predictor.telemetry.metrics import Metrics
+from predictor.telemetry.recording import Telemetry
+from tests.fakes.world import FakeClock
+from tests.predictor.telemetry import examples
+
+TARGET = examples.target()
+
+
+class Desk:
+    """A recorder with everything behind it, and what it logged."""
+
+    def __init__(self) -> None:
+        structlog.reset_defaults()
+        self.metrics = Metrics()
+        self.pulse = Pulse({"slow": 30.0}, lambda: 0.0)
+        self.recorder = Telemetry(self.metrics, self.pulse, FakeClock(1000.0))
+
+    def value(self, name: str, **labels: str) -> float | None:
+        return self.metrics.registry.get_sample_value(f"floorcast_{name}", labels)
+
+    def read(self, reading: Known | Unknown) -> list[EventDict]:
+        with capture_logs() as said:
+            self.recorder.readings(TARGET, {Signal.WAITING: reading}, now=1000.0)
+        return said
+
+
+def test_it_is_the_recorder_the_loops_ask_for() -> None:
+    asked = {name for name in vars(loops.Recorder) if not name.startswith("_")}
+    assert asked
+    assert asked <= set(dir(Desk().recorder))
+
+
+def test_a_finished_tick_beats_and_a_failed_one_is_logged() -> None:
+    desk = Desk()
+    with capture_logs() as said:
+        desk.recorder.tick("slow", seconds=0.1, outcome="failed")
+        desk.recorder.tick("slow", seconds=0.1, outcome="finished")
+    assert [(one["log_level"], one["loop"], one["outcome"]) for one in said] == [("warning", "slow", "failed")]
+    assert desk.value("last_tick_timestamp_seconds", loop="slow") == 1000
+    assert desk.value("ticks_total", loop="slow", outcome="failed") == 1
+
+
+def test_a_late_tick_is_counted_and_logged() -> None:
+    desk = Desk()
+    with capture_logs() as said:
+        desk.recorder.late("fast")
+    assert len(said) == 1
+    assert desk.value("late_ticks_total", loop="fast") == 1
+
+
+def test_an_unknown_signal_is_logged_when_it_changes_and_not_at_every_tick() -> None:
+    desk = Desk()
+    down, stale = Unknown(Cause.SOURCE_DOWN, "refused"), Unknown(Cause.STALE)
+    said = [desk.read(reading) for reading in (Known(1, 990), down, down, stale, Known(1, 990), Known(2, 990))]
+    assert [[(one["event"], one.get("cause")) for one in each] for each in said] == [
+        [],
+        [("signal unknown", "source_down")],
+        [],
+        [("signal unknown", "stale")],
+        [("signal known again", None)],
+        [],
+    ]
+
+
+def test_a_signal_that_nobody_asks_for_is_no_news() -> None:
+    assert Desk().read(Unknown(Cause.NOT_ASKED)) == []
+
+
+def test_a_refusal_is_logged_once_with_what_to_do_about_it() -> None:
+    desk = Desk()
+    refused = Refused("Forbidden", "get horizontalpodautoscalers in llm")
+    with capture_logs() as said:
+        for workload in (refused, refused, examples.WORKLOAD, examples.WORKLOAD):
+            desk.recorder.workload(TARGET, workload)
+        for outcome in (refused, refused, Written(4)):
+            desk.recorder.write(TARGET, outcome)
+    assert [(one["event"], one.get("detail")) for one in said] == [
+        ("workload refused", refused.detail),
+        ("workload possible again", None),
+        ("write refused", refused.detail),
+        ("write possible again", None),
+        ("written", None),
+    ]
+    assert desk.value("writes_total", target=TARGET.key, outcome="refused") == 2
+
+
+def test_the_warm_up_in_use_says_where_it_comes_from() -> None:
+    desk = Desk()
+    desk.recorder.workload(TARGET, examples.WORKLOAD)
+    assert desk.value("warm_up_seconds", target=TARGET.key, source="measured") == 80
+    few = type(examples.WORKLOAD)(**{**fields(examples.WORKLOAD), "warm_ups": (80.0,)})
+    desk.recorder.workload(TARGET, few)
+    assert desk.value("warm_up_seconds", target=TARGET.key, source="configured") == TARGET.warm_up
+    assert desk.value("warm_up_seconds", target=TARGET.key, source="measured") is None
+
+
+def test_only_a_decision_that_says_something_new_is_logged() -> None:
+    desk = Desk()
+    with capture_logs() as said:
+        desk.recorder.decision(TARGET, examples.decision(), news=True)
+        desk.recorder.decision(TARGET, examples.decision(), news=False)
+    assert [(one["reason"], one["replicas"], one["note"]) for one in said] == [
+        (Reason.RAISED_FOR_FORECAST, 4, "because")
+    ]
+    assert desk.value("decisions_total", target=TARGET.key, reason="RaisedForForecast") == 2
+
+
+def test_plans_reach_the_metrics() -> None:
+    desk = Desk()
+    desk.recorder.plans(TARGET, examples.PLANS)
+    assert desk.value("horizon_seconds", target=TARGET.key, horizon="raising") == 345
+
+
+def fields(value: object) -> dict[str, object]:
+    return {name: getattr(value, name) for name in type(value).__slots__}  # type: ignore[attr-defined]

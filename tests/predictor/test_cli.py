@@ -1,0 +1,113 @@
+"""The command line in a process of its own: exit codes, what it prints where, and that it starts quickly."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from predictor.settings import reference
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+TARGETS = "targets: [{namespace: llm, name: chat, capacity: {concurrency: 40}, mode: control}]\n"
+
+
+def floorcast(*arguments: str, cwd: Path = CHECKOUT, program: str = "") -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("FLOORCAST")}
+    how = ["-c", program] if program else ["-m", "predictor.cli"]
+    return subprocess.run(  # noqa: S603  (our own command)
+        [sys.executable, *how, *arguments],
+        cwd=cwd,
+        env={**clean, "PYTHONPATH": str(CHECKOUT), "COLUMNS": "120", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_help_names_every_command_and_the_exit_codes() -> None:
+    done = floorcast("--help")
+    assert done.returncode == 0
+    for word in ("run", "demo", "release", "config", "version", "Exit codes: 0"):
+        assert word in done.stdout
+
+
+def test_help_and_a_refused_configuration_import_nothing_heavy(tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text("mode: x")
+    program = """
+import atexit, sys
+from predictor import cli
+atexit.register(lambda: print(sorted({name.split(".")[0] for name in sys.modules})))
+cli.main()
+"""
+    for arguments in (["--help"], ["run", "--config", "bad.yaml"]):
+        modules = floorcast(*arguments, cwd=tmp_path, program=program).stdout.splitlines()[-1]
+        assert "'predictor'" in modules
+        for heavy in ("statsforecast", "pandas", "kubernetes", "prometheus_api_client", "numba", "starlette"):
+            assert f"'{heavy}'" not in modules
+
+
+@pytest.mark.parametrize("arguments", [["run", "--speed", "9"], ["walk"], ["demo", "--seed", "many"]])
+def test_a_wrong_command_line_is_exit_code_2(arguments: list[str]) -> None:
+    done = floorcast(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+
+
+def test_a_wrong_option_of_the_demo_is_exit_code_2() -> None:
+    done = floorcast("demo", "--owner", "nobody")
+    assert (done.returncode, done.stderr) == (2, "--owner: 'nobody' is not one of hpa, scale; hpa is the usual case\n")
+
+
+def test_version_is_one_line() -> None:
+    done = floorcast("version")
+    assert done.returncode == 0
+    assert done.stdout.startswith("floorcast ")
+
+
+def test_config_reference_prints_a_file_that_is_valid(tmp_path: Path) -> None:
+    (tmp_path / "reference.yaml").write_text(floorcast("config", "reference").stdout)
+    assert (tmp_path / "reference.yaml").read_text() == reference.yaml_file()
+    done = floorcast("config", "validate", "--config", "reference.yaml", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "nothing will be scaled" in done.stdout
+
+
+def test_config_schema_prints_the_schema() -> None:
+    assert floorcast("config", "schema").stdout == reference.json_schema()
+
+
+def test_config_validate_shows_the_mode_a_target_really_has(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(TARGETS)  # the target says control, but the mode at the top is shadow
+    done = floorcast("config", "validate", "--config", "config.yaml", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "llm/chat" in done.stdout
+    assert "shadow" in done.stdout
+    assert "control" not in done.stdout
+
+
+def test_release_refuses_what_is_no_target(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(TARGETS)
+    done = floorcast("release", "llm/chta", "--config", "config.yaml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "TARGETS: 'llm/chta' is no target of the configuration; the targets are llm/chat\n"
+
+
+def test_a_port_in_use_is_exit_code_1_with_the_remedy(tmp_path: Path) -> None:
+    program = """
+import socket, sys
+from predictor import cli
+from predictor.telemetry import http
+from starlette.applications import Starlette
+taken = socket.create_server(("127.0.0.1", 0))
+import predictor.settings.loading as loading
+loading.load = lambda *_: http.Server(Starlette(), host="127.0.0.1", port=taken.getsockname()[1]).start()
+cli.main()
+"""
+    done = floorcast("config", "validate", cwd=tmp_path, program=program)
+    assert done.returncode == 1
+    assert "Address already in use; another program uses it; set server.port" in done.stderr
+    assert "Traceback" not in done.stderr
