@@ -17,6 +17,7 @@ from predictor.targets import Target
 from tests.fakes import cluster_objects, engines, exposition
 from tests.servers import prometheus as servers
 
+CATALOG = shelf.load()
 INTERVAL = 15
 NOW = math.floor(time.clock_gettime(time.CLOCK_REALTIME)) // 60 * 60 - 60
 AT = NOW - INTERVAL  # when readings are taken
@@ -68,7 +69,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Prometh
 
 @pytest.fixture
 def source(server: servers.PrometheusServer) -> Iterator[prometheus.PrometheusSource]:
-    opened = prometheus.PrometheusSource(settings(server), shelf.load())
+    opened = prometheus.PrometheusSource(settings(server), CATALOG)
     yield opened
     opened.close()
 
@@ -82,7 +83,7 @@ def test_every_query_parses(tmp_path: Path) -> None:
     queries = [
         engine.render(query, catalog.Asking(selector=selector))
         for selector in ("", 'cluster="a"')
-        for engine in shelf.load().values()
+        for engine in CATALOG.values()
         for query in (engine.fresh, engine.duplicates, *(way.query for ways in engine.queries.values() for way in ways))
     ]
     rules = [{"record": f"r{number}", "expr": query} for number, query in enumerate(queries)]
@@ -116,7 +117,7 @@ def test_a_pod_scraped_by_two_jobs_counts_once(namespace: str, source: prometheu
 
 
 def test_double_scraping_is_found_out(server: servers.PrometheusServer) -> None:
-    engine = shelf.load()["vllm"]
+    engine = CATALOG["vllm"]
     query = engine.render(engine.duplicates, catalog.Asking())
     answer = requests.get(f"{server.url}/api/v1/query", params={"query": query, "time": AT}, timeout=10)
     rows = answer.json()["data"]["result"]
@@ -199,7 +200,7 @@ def test_a_query_the_server_cannot_parse_leaves_other_signals_alone(server: serv
 
 
 def test_ten_days_come_in_pieces_below_the_servers_limit(server: servers.PrometheusServer) -> None:
-    source = prometheus.PrometheusSource(settings(server, scrape_interval=60.0), shelf.load())
+    source = prometheus.PrometheusSource(settings(server, scrape_interval=60.0), CATALOG)
     target = cluster_objects.target("long", namespace="long", model=exposition.MODEL)
     since = NOW - 10 * 86400
     answer = source.history([target], Signal.IN_FLIGHT, since=since, until=NOW - 60, step=60.0)[target.key]
@@ -211,7 +212,7 @@ def test_ten_days_come_in_pieces_below_the_servers_limit(server: servers.Prometh
 
 
 def test_a_hole_stays_a_hole_although_the_server_fills_five_minutes_of_it(server: servers.PrometheusServer) -> None:
-    source = prometheus.PrometheusSource(settings(server, scrape_interval=60.0), shelf.load())
+    source = prometheus.PrometheusSource(settings(server, scrape_interval=60.0), CATALOG)
     target = cluster_objects.target("long", namespace="long", model=exposition.MODEL)
     hole = NOW - 10 * 86400 + 7200 * 60
     answer = source.history([target], Signal.IN_FLIGHT, since=hole - 600, until=hole + 7800, step=60.0)[target.key]
@@ -227,7 +228,7 @@ def test_a_hole_stays_a_hole_although_the_server_fills_five_minutes_of_it(server
 def test_history_from_before_the_first_sample_is_unknown_and_its_span_as_asked(
     server: servers.PrometheusServer,
 ) -> None:
-    source = prometheus.PrometheusSource(settings(server, scrape_interval=60.0), shelf.load())
+    source = prometheus.PrometheusSource(settings(server, scrape_interval=60.0), CATALOG)
     target = cluster_objects.target("long", namespace="long", model=exposition.MODEL)
     since = NOW - 12 * 86400
     answer = source.history([target], Signal.IN_FLIGHT, since=since, until=NOW - 60, step=300.0)[target.key]
