@@ -89,7 +89,7 @@ Try:
 def _errors_as_words() -> Iterator[None]:
     try:
         yield
-    except background.RigError as error:
+    except (background.RigError, TimeoutError) as error:
         typer.echo(error, err=True)
         raise typer.Exit(1) from error
 

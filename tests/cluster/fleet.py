@@ -37,24 +37,17 @@ class Sizes:
 
 
 class LiveFleet:
-    """A simulated fleet that is moved on by `tick`; all times are Unix seconds.
+    """A simulated fleet that is moved on by `tick`, from the present `start_s`; all times are Unix seconds."""
 
-    Args:
-        season: file with the load, read again whenever it changes.
-        start_s: the present.
-    """
-
-    def __init__(self, season: Path, sizes: Sizes, *, start_s: float, random: np.random.Generator) -> None:
+    def __init__(self, sizes: Sizes, *, start_s: float, random: np.random.Generator) -> None:
         simulated = dataclasses.replace(engine.LLAMA_8B_H100, max_num_seqs=sizes.batch)
         self._fleet = fleet.Fleet(simulated, start=start_s)
-        self._season = season
         self._sizes = sizes
         self._random = random
         self._lock = threading.Lock()
 
-    def tick(self, now_s: float, serving: set[str]) -> None:
-        """Let time pass until `now_s`; then replicas come and go so that those of `serving` remain."""
-        season = load.Season.read(self._season)
+    def tick(self, now_s: float, season: load.Season, serving: set[str]) -> None:
+        """Let time pass under load until `now_s`; then replicas come and go so that those of `serving` remain."""
         with self._lock:
             self._fleet.offer(self._arrivals(season, now_s))
             self._fleet.advance(now_s)
@@ -129,13 +122,13 @@ def run(asked: argparse.Namespace) -> None:
     offset_s = time.clock_gettime(time.CLOCK_REALTIME) - time.monotonic()
     sizes = Sizes(asked.batch, asked.prompt_tokens, asked.output_tokens)
     start_s, random = time.monotonic() + offset_s, np.random.default_rng(asked.seed)
-    live = LiveFleet(asked.load, sizes, start_s=start_s, random=random)
+    live = LiveFleet(sizes, start_s=start_s, random=random)
     pages = Pages(live, asked.namespace)
     beat = threading.Event()
     with http.Server("127.0.0.1", asked.listing_port, pages.listing):
         while not beat.wait(TICK_S):
             serving = following.now()
-            live.tick(time.monotonic() + offset_s, set(serving))
+            live.tick(time.monotonic() + offset_s, load.Season.read(asked.load), set(serving))
             pages.show(serving)
 
 

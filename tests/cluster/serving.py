@@ -80,12 +80,22 @@ class Serving:
 
     def await_ready(self, count: int, *, within_s: float = 60.0) -> None:
         """Wait until at least `count` pods are Ready."""
-        waiting.until(lambda: self.ready() >= count, within_s=within_s, what=f"{count} pods Ready", every_s=0.5)
+
+        def enough() -> bool:
+            self.check()
+            return self.ready() >= count
+
+        waiting.until(enough, within_s=within_s, what=f"{count} pods Ready", every_s=0.5)
 
     def await_scrape(self, count: int, *, within_s: float = 60.0) -> None:
         """Wait until Prometheus has scraped `count` pods; it takes up a new list of targets every 5 s."""
         query = f'count(up{{job="engines",namespace="{self.workload.namespace}"}} == 1) == {count}'
-        waiting.until(lambda: self.prometheus.query(query), within_s=within_s, what=f"{count} pods scraped")
+
+        def scraped() -> bool:
+            self.check()
+            return bool(self.prometheus.query(query))
+
+        waiting.until(scraped, within_s=within_s, what=f"{count} pods scraped")
 
     def scorecard(self) -> dict[str, Any]:
         """Return how the load was served so far: requests, missed_ttft, attainment and so on."""

@@ -55,12 +55,13 @@ class Server:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    block_on_close = False  # a client that keeps its connection open does not hold us up
+    block_on_close = False  # a client that is slow does not hold us up
 
 
 def _handler(answer: Callable[[str], Answer]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+        # One answer a connection: a kept one would go on answering for a pod after another got its address.
+        protocol_version = "HTTP/1.0"
         timeout = 60  # seconds a silent connection may stay
 
         def do_GET(self) -> None:

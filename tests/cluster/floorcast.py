@@ -1,0 +1,145 @@
+"""`floorcast run` as a process of its own, with the ServiceAccount and permissions that it needs and no others."""
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Self
+
+import requests
+import yaml
+
+from models.fleet import engine
+from predictor.cluster import permissions
+from predictor.cluster.permissions import Purpose
+from tests.cluster import serving
+from tests.servers import processes, waiting
+
+ACCOUNT = "floorcast"
+COMMAND = Path(sys.executable).with_name("floorcast")
+OBSERVING = (Purpose.OBSERVE,)
+CONTROLLING = (Purpose.OBSERVE, Purpose.EVENTS, Purpose.WRITE_HPA, Purpose.WRITE_SCALE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Tuning:
+    """What differs from the defaults: everything is faster, since a rig's pod is ready in 20 s."""
+
+    mode: str = "control"
+    season_s: float = 200.0
+    slow_s: float = 5.0
+    fast_s: float = 2.5
+    hold_s: float = 15.0
+    step_period_s: float = 5.0
+    concurrency: float = 6.0
+
+
+class Floorcast:
+    """The service beside a `Serving`; a context manager."""
+
+    def __init__(self, served: serving.Serving, tuning: Tuning | None = None) -> None:
+        self.served = served
+        self.tuning = tuning or Tuning()
+        self._namespace = served.workload.namespace
+        self._grant()
+        self._file = served.folder / "floorcast.yaml"
+        self._file.write_text(yaml.safe_dump(self._settings()))
+        command = [str(COMMAND), "run", f"--config={self._file}"]
+        self.process = processes.Child("floorcast", command, log=served.folder / "floorcast.log")
+
+    @property
+    def user(self) -> str:
+        """What the API server calls it."""
+        return f"system:serviceaccount:{self._namespace}:{ACCOUNT}"
+
+    def __enter__(self) -> Self:
+        self.process.start()
+        self.await_answer("/healthz")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.stop()
+
+    @property
+    def url(self) -> str:
+        """Where metrics and health are; the port is any free one and stands in the log."""
+        started = next((line for line in self.log() if '"started"' in line), None)
+        if started is None:
+            raise LookupError("not started yet")
+        url: str = yaml.safe_load(started)["url"]
+        return url
+
+    def log(self) -> list[str]:
+        """The lines logged so far."""
+        path = self.served.folder / "floorcast.log"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def metric(self, name: str, **labels: str) -> float | None:
+        """The value of one series of /metrics, None where there is none with these labels."""
+        from prometheus_client.parser import text_string_to_metric_families as families  # noqa: PLC0415
+
+        page = requests.get(f"{self.url}/metrics", timeout=5).text
+        for family in families(page):
+            for sample in family.samples:
+                if sample.name == name and labels.items() <= sample.labels.items():
+                    return float(sample.value)
+        return None
+
+    def await_answer(self, path: str, *, within_s: float = 60.0) -> None:
+        """Waits until a page answers 200."""
+
+        def answers() -> bool:
+            self.process.check()
+            try:
+                return requests.get(f"{self.url}{path}", timeout=5).ok
+            except (LookupError, requests.ConnectionError):
+                return False
+
+        waiting.until(answers, within_s=within_s, what=f"200 from {path}", every_s=0.25)
+
+    def release(self) -> str:
+        """What `floorcast release` prints."""
+        command = [str(COMMAND), "release", f"--config={self._file}"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)  # noqa: S603  (our own)
+        return done.stdout
+
+    def _grant(self) -> None:
+        purposes = CONTROLLING if self.tuning.mode == "control" else OBSERVING
+        place = {"namespace": self._namespace, "name": ACCOUNT}
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": ACCOUNT}
+        subject = {"kind": "ServiceAccount", **place}
+        rbac = "rbac.authorization.k8s.io/v1"
+        self.served.plane.kubectl.apply(
+            [
+                {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": place},
+                {"apiVersion": rbac, "kind": "Role", "metadata": place, "rules": permissions.rules(purposes)},
+                {"apiVersion": rbac, "kind": "RoleBinding", "metadata": place, "roleRef": role, "subjects": [subject]},
+            ]
+        )
+
+    def _settings(self) -> dict[str, Any]:
+        tuning, workload = self.tuning, self.served.workload
+        token = self.served.plane.service_account_token(self._namespace, ACCOUNT)
+        return {
+            "mode": tuning.mode,
+            "source": {
+                "kind": "prometheus",
+                "prometheus": {"url": self.served.prometheus.url, "timeout": 2, "scrape_interval": 2},
+            },
+            "kubernetes": {"kubeconfig": str(self.served.plane.kubeconfig_for(token))},
+            "loops": {"slow": tuning.slow_s, "fast": tuning.fast_s},
+            "history": {"step": 5, "span": "2h", "carry": 60},
+            "forecast": {"seasons": [tuning.season_s], "level_window": 600},
+            "server": {"host": "127.0.0.1", "port": 0},
+            "targets": [
+                {
+                    "namespace": workload.namespace,
+                    "name": workload.name,
+                    "engine": "vllm",
+                    "model": engine.LLAMA_8B_H100.model,
+                    "capacity": {"concurrency": tuning.concurrency},
+                    "warm_up": 25,
+                    "floor": {"hold": tuning.hold_s, "step_down": 1, "step_period": tuning.step_period_s},
+                }
+            ],
+        }
