@@ -2,7 +2,7 @@
 
 durations    "30s" -> seconds            section    what all sections share
 sections     the machinery's keys        workloads  the targets' keys
-checks       what must hold between keys
+checks       what must hold between keys engines    what the signal catalogue must have
 root         `Settings`, the whole
 yamlfile, loading, problems              from a file, the environment and flags, or a line for each problem
 convert      the core's own dataclasses  reference  the files generated from the keys

@@ -11,7 +11,7 @@ import pydantic
 import pydantic_settings
 
 from predictor.errors import ConfigurationError
-from predictor.settings import problems, yamlfile
+from predictor.settings import engines, problems, yamlfile
 from predictor.settings.root import PREFIX, Settings
 
 PATH_VARIABLE = "FLOORCAST_CONFIG"
@@ -54,6 +54,7 @@ def load(path: Path | None = None, flags: tuple[Flag, ...] = ()) -> Settings:
         settings = Settings(**_over(_over(given, environment), _nested(flags)))
     except pydantic.ValidationError as error:
         raise ConfigurationError([*lines, *problems.lines(error, origins)]) from None
+    lines += [f"{origins.of(one.place)}: {one.text}" for one in engines.problems(settings)]
     if lines:
         raise ConfigurationError(lines)
     return settings

@@ -39,7 +39,13 @@ SENTENCES = {
     "finite_number": "is not a finite number",
     "value_error": "{error}",
 }
-OWN_WORDS = ("duration", "url", "url_secret", "zone")  # errors of our own types, which say the remedy themselves
+OWN_WORDS = (
+    "duration",
+    "url",
+    "url_secret",
+    "zone",
+    "signal",
+)  # errors of our own types, which say the remedy themselves
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

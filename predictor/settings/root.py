@@ -1,9 +1,11 @@
 """The whole configuration: one YAML file, the environment and a few flags, in that order of growing weight."""
 
+import difflib
 from typing import Annotated, Any
 
 import pydantic
 import pydantic_settings
+from pydantic_core import PydanticCustomError
 
 from models.signals import Signal
 from predictor.settings import checks, sections, workloads
@@ -20,6 +22,14 @@ def _empty_is_none(given: object) -> object:
 
 def _nothing_overridden(given: object) -> object:
     return {} if given is None else given
+
+
+def _signal(name: str) -> str:
+    if name not in tuple(Signal):
+        near = difflib.get_close_matches(name, tuple(Signal), n=1)
+        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(Signal)}"
+        raise PydanticCustomError("signal", "is no signal; {hint}", {"hint": hint})
+    return name
 
 
 class Settings(pydantic_settings.BaseSettings):
@@ -58,7 +68,7 @@ class Settings(pydantic_settings.BaseSettings):
         (), "The workloads to scale; every key of defaults may be set in a target too."
     )
     signals: Annotated[
-        dict[str, dict[Signal, Annotated[str, pydantic.Field(min_length=1)]]],
+        dict[str, dict[Annotated[str, pydantic.AfterValidator(_signal)], Annotated[str, pydantic.Field(min_length=1)]]],
         pydantic.BeforeValidator(_nothing_overridden),
     ] = key({}, "Queries of your own, engine -> signal -> query, in place of the catalogue's.")
     server: sections.Server = key(sections.Server(), "Metrics, health and the JSON state.")

@@ -163,6 +163,29 @@ CASES: dict[str, tuple[str | bytes, str]] = {
         "source: {prometheus: {url: 'http://me:hunter2@p:9090'}}",
         "config.yaml: source.prometheus.url: the address carries credentials; put them in files, see source.prometheus",
     ),
+    "an address of a query": (
+        "source: {prometheus: {url: 'http://p:9090/?x=1'}}",
+        (
+            "config.yaml: source.prometheus.url: 'http://p:9090/?x=1' has a query; write the address up to the path, like"
+            " http://prometheus:9090"
+        ),
+    ),
+    "two ways into Prometheus": (
+        "source: {prometheus: {bearer_token_file: /t, username: me, password_file: /p}}",
+        "config.yaml: source.prometheus.bearer_token_file: '/t' is given beside username; keep one of the two",
+    ),
+    "an engine that is none": (
+        "targets: [{namespace: llm, name: chat, capacity: {concurrency: 4}, engine: vlm}]",
+        "config.yaml: targets[0].engine: 'vlm' is no engine of the signal catalogue; did you mean vllm?",
+    ),
+    "a query for an engine that is none": (
+        "signals: {vlm: {arrivals: up}}",
+        "config.yaml: signals.vlm: no such engine;",
+    ),
+    "a query that loses the targets": (
+        "signals: {vllm: {arrivals: sum(up)}}",
+        "config.yaml: signals.vllm.arrivals: lacks $by;",
+    ),
     "half a credential": (
         "kubernetes: {server: 'https://k:6443'}",
         (
@@ -211,7 +234,7 @@ CASES: dict[str, tuple[str | bytes, str]] = {
     "bytes that are no text": (b"mode: \xff\xfe", "config.yaml: byte 6 is not UTF-8; save the file as UTF-8"),
     "a query for a signal that is none": (
         "signals: {vllm: {arrival: up}}",
-        "config.yaml: signals.vllm.arrival: 'arrival' is not one of",
+        "config.yaml: signals.vllm.arrival: 'arrival' is no signal; did you mean arrivals?",
     ),
 }
 

@@ -109,7 +109,7 @@ def test_a_host_that_is_not_ours_is_a_clear_error() -> None:
 
 
 def test_a_host_that_no_one_knows_is_a_clear_error() -> None:
-    with pytest.raises(ListenError, match="cannot listen on nowhere.invalid:0: .*set server"):
+    with pytest.raises(ListenError, match=r"cannot listen on nowhere\.invalid:0: .*set server"):
         http.Server(pages.application(sources()), host="nowhere.invalid", port=0).start()
 
 
