@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import dataclasses
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -10,7 +11,7 @@ import requests.adapters
 
 from models.series import Series
 from models.signals import Cause, Reading, Signal, Unknown
-from predictor.signals import catalog, computed, layout, pages, tally
+from predictor.signals import catalog, computed, layout, pages, tally, transport
 from predictor.targets import Target
 
 NAMED = 3  # pods named when pages are missing; the rest is a number
@@ -155,12 +156,13 @@ class Http:
         """The text behind an address.
 
         Raises:
-            requests.RequestException: there is none.
+            OSError: there is none (requests' errors are of this kind), or not in time.
+            ValueError: it is too large or no UTF-8.
         """
-        response = self._session.get(url, timeout=self._timeout)
-        response.raise_for_status()
-        response.encoding = "utf-8"
-        return response.text
+        deadline = time.monotonic() + self._timeout
+        with self._session.get(url, timeout=self._timeout, stream=True) as response:
+            response.raise_for_status()
+            return transport.body(response, deadline).decode()
 
 
 _NO_RECIPE = Unknown(Cause.NOT_ASKED, "the engine's pages do not show it")

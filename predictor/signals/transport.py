@@ -174,7 +174,7 @@ class Api:
             return ask(left)
         except requests.Timeout as error:
             raise UnreachableError(f"no answer within {left:.3g} s", temporary=False) from error
-        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError, RecursionError) as error:
+        except (OSError, ValueError, RecursionError) as error:  # requests' errors are OSErrors
             raise UnreachableError(_short(error), temporary=isinstance(error, requests.ConnectionError)) from error
 
 
@@ -223,9 +223,9 @@ class _Session(requests.Session):
         deadline = time.monotonic() + options["timeout"]
         response = super().request(method, url, stream=True, allow_redirects=False, **options)
         with response:
-            body = _read(response, deadline)
-        response._content = body  # noqa: SLF001  (what would be read later, without a limit)
-        _check(response, body)
+            answer = body(response, deadline)
+        response._content = answer  # noqa: SLF001  (what would be read later, without a limit)
+        _check(response, answer)
         return response
 
 
@@ -249,40 +249,52 @@ def _auth(access: Access) -> requests.auth.AuthBase | None:
     return _FileAuth(access) if access.bearer_token_file or access.username else None
 
 
-def _read(response: requests.Response, deadline: float) -> bytes:
-    """The body, within the time: a server that sends a byte now and then would hold a plain read for ever."""
+def body(response: requests.Response, deadline: float) -> bytes:
+    """The body of a streamed response by a `time.monotonic()`.
+
+    A server that sends a byte now and then would hold a plain read for ever.
+
+    Raises:
+        requests.RequestException: it came too slowly or is incomplete.
+        ValueError: it is too large.
+    """
     parts: list[bytes] = []
     size = 0
-    while part := response.raw.read1(_CHUNK, decode_content=True):
-        parts.append(part)
-        size += len(part)
-        if time.monotonic() > deadline:
-            raise requests.ReadTimeout("the answer came too slowly")
-        if size > _LARGEST:
-            raise ValueError(f"the answer is larger than {_LARGEST >> 20} MiB")
+    try:
+        while part := response.raw.read1(_CHUNK, decode_content=True):
+            parts.append(part)
+            size += len(part)
+            if time.monotonic() > deadline:
+                raise requests.ReadTimeout("the answer came too slowly")
+            if size > _LARGEST:
+                raise ValueError(f"the answer is larger than {_LARGEST >> 20} MiB")
+    except urllib3.exceptions.ReadTimeoutError as error:
+        raise requests.ReadTimeout(str(error)) from error
+    except urllib3.exceptions.HTTPError as error:
+        raise requests.exceptions.ChunkedEncodingError(str(error)) from error
     return b"".join(parts)
 
 
-def _check(response: requests.Response, body: bytes) -> None:
+def _check(response: requests.Response, text: bytes) -> None:
     try:
-        answer = json.loads(body)
+        answer = json.loads(text)
     except ValueError:
         answer = None
     if response.status_code != requests.codes.ok:
-        raise RefusedError(response.status_code, _told(answer, body))
+        raise RefusedError(response.status_code, _told(answer, text))
     if not isinstance(answer, dict) or "status" not in answer:
-        raise UnreachableError(f"the answer is no JSON of the query API: {body[:80]!r}", temporary=False)
+        raise UnreachableError(f"the answer is no JSON of the query API: {text[:80]!r}", temporary=False)
     if answer["status"] != "success" or not isinstance(answer.get("data"), dict) or "result" not in answer["data"]:
-        raise RefusedError(response.status_code, _told(answer, body))
+        raise RefusedError(response.status_code, _told(answer, text))
     warnings = answer.get("warnings") or []
     if serious := [str(text) for text in warnings if not str(text).startswith(_HARMLESS)]:
         raise PartialError("; ".join(serious)[:200])
 
 
-def _told(answer: object, body: bytes) -> str:
+def _told(answer: object, text: bytes) -> str:
     if isinstance(answer, dict) and answer.get("error"):
         return f"{answer.get('errorType', 'error')}: {answer['error']}"[:300]
-    return repr(body[:80])
+    return repr(text[:80])
 
 
 def _short(error: BaseException) -> str:
