@@ -7,14 +7,13 @@ Whatever takes long to import is imported by the command that needs it, so that 
 import importlib.metadata
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from predictor.errors import ConfigurationError, FloorcastError
 
 if TYPE_CHECKING:
-    from predictor.ports import Owner
     from predictor.settings.root import Settings
 
 app = typer.Typer(
@@ -116,13 +115,18 @@ def demo(  # noqa: PLR0913, PLR0917  (one parameter a flag)
     seed: Annotated[int, typer.Option(help="Of traffic and warm-ups; the same seed gives the same day.")] = 1,
     hours: Annotated[float, typer.Option(help="Simulated hours, from midnight.")] = 24.0,
     minutes: Annotated[float, typer.Option(help="Real minutes a simulated day takes on the page.")] = 10.0,
-    owner: Annotated[str, typer.Option(help="hpa: a floor under an HPA; scale: no autoscaler beside us.")] = "hpa",
+    owner: Annotated[
+        Literal["hpa", "scale"], typer.Option(help="A floor under an HPA, or the replica count itself.")
+    ] = "hpa",
+    rival: Annotated[
+        Literal["queue", "load"], typer.Option(help="What the HPAs follow: the queue, or running and waiting requests.")
+    ] = "queue",
     host: Annotated[str, typer.Option(help="Address to serve the page on.")] = "127.0.0.1",
     port: Annotated[int | None, typer.Option(help="Port of the page; 8080, or a free one.", show_default=False)] = None,
     stay: Annotated[bool, typer.Option(help="Keep serving the page when the day is over.")] = True,  # noqa: FBT002
 ) -> None:
     """Show everything on this machine, without a cluster: a simulated fleet, both loops, a live page."""
-    whose = _owner(owner)
+    from predictor import ports  # noqa: PLC0415  (late: numpy)
     from predictor.demo import options, run  # noqa: PLC0415  (late: it brings in statsforecast and the fleet)
 
     page = options.Output.TABLE if headless else options.Output.PAGE
@@ -131,7 +135,8 @@ def demo(  # noqa: PLR0913, PLR0917  (one parameter a flag)
         hours=hours,
         minutes=minutes,
         output=options.Output.JSON if json else page,
-        owner=whose,
+        owner=ports.Owner(owner),
+        rival=options.Rival(rival),
         host=host,
         port=port,
         stay=stay,
@@ -177,14 +182,6 @@ def _settings(config: Path | None, flags: dict[str, tuple[str, str | None]]) -> 
         loading.Flag(name, tuple(key.split(".")), value) for name, (key, value) in flags.items() if value is not None
     )
     return loading.load(config, given)
-
-
-def _owner(text: str) -> "Owner":
-    from predictor.ports import Owner  # noqa: PLC0415  (late: numpy)
-
-    if text not in tuple(Owner):
-        raise ConfigurationError(f"--owner: {text!r} is not one of {', '.join(Owner)}; hpa is the usual case")
-    return Owner(text)
 
 
 def _known(keys: list[str], settings: "Settings") -> tuple[str, ...]:

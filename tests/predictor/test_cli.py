@@ -1,12 +1,18 @@
 """The command line in a process of its own: exit codes, what it prints where, and that it starts quickly."""
 
+import dataclasses
+import inspect
 import os
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
 import pytest
 
+from predictor import cli
+from predictor.demo.options import DemoOptions, Rival
+from predictor.ports import Owner
 from predictor.settings import reference
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -49,7 +55,9 @@ cli.main()
             assert f"'{heavy}'" not in modules
 
 
-@pytest.mark.parametrize("arguments", [["run", "--speed", "9"], ["walk"], ["demo", "--seed", "many"]])
+@pytest.mark.parametrize(
+    "arguments", [["run", "--speed", "9"], ["walk"], ["demo", "--seed", "many"], ["demo", "--owner", "nobody"]]
+)
 def test_a_wrong_command_line_is_exit_code_2(arguments: list[str]) -> None:
     done = floorcast(*arguments)
     assert done.returncode == 2
@@ -57,9 +65,17 @@ def test_a_wrong_command_line_is_exit_code_2(arguments: list[str]) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_wrong_option_of_the_demo_is_exit_code_2() -> None:
-    done = floorcast("demo", "--owner", "nobody")
-    assert (done.returncode, done.stderr) == (2, "--owner: 'nobody' is not one of hpa, scale; hpa is the usual case\n")
+def test_the_choices_of_the_demo_are_those_it_knows() -> None:
+    parameters = inspect.signature(cli.demo).parameters
+    for name, known in (("owner", Owner), ("rival", Rival)):
+        choices = typing.get_args(typing.get_args(parameters[name].annotation)[0])
+        assert choices == tuple(known)
+
+
+def test_the_defaults_of_the_demo_are_its_own() -> None:
+    ours = {name: one.default for name, one in inspect.signature(cli.demo).parameters.items()}
+    own = {one.name: one.default for one in dataclasses.fields(DemoOptions) if one.name != "output"}
+    assert {name: ours[name] for name in own} == own
 
 
 def test_version_is_one_line() -> None:
