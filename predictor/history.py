@@ -11,6 +11,7 @@ import structlog
 from models.series import Floats, Series
 from models.signals import Known, Reading, Signal
 
+LARGEST = 3e38  # what 32 bits hold
 PATIENCE = 300.0  # seconds a clock that was set back is doubted before what lies after it is given up
 
 _log = structlog.get_logger(__name__)
@@ -71,14 +72,15 @@ class History:
         recorded after `now` is forgotten and it goes on from there.
         """
         if isinstance(reading, Known) and self._believes(now):
-            self._ring(key, signal).put(self._cell(reading.at), reading.value, counts=self.counts)
+            value = min(max(reading.value, -LARGEST), LARGEST)
+            self._ring(key, signal).put(self._cell(reading.at), value, counts=self.counts)
 
     def load(self, key: str, signal: Signal, series: Series) -> None:
         """Takes the past of a source in; where there are readings of our own, these stay."""
         known = ~np.isnan(series.values)
         if known.any():
             cells = np.floor(series.times[known] / self.step + 1e-6).astype(np.int64)
-            self._ring(key, signal).fill(cells, series.values[known])
+            self._ring(key, signal).fill(cells, np.clip(series.values[known], -LARGEST, LARGEST))
 
     def series(self, key: str, signal: Signal, *, now: float, since: float | None = None) -> Series:
         """The past from the first known point (or `since`, Unix seconds) to `now`; empty when nothing is known.
