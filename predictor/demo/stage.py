@@ -1,0 +1,155 @@
+"""Both fleets on one clock, the loops over one of them: what the page shows and the headless run counts."""
+
+import threading
+from typing import Any
+
+from models.forecasting.engine import Forecaster
+from models.forecasting.settings import DAY, HOUR, ForecastSettings
+from models.peers.hpa import Hpa
+from models.policy.decision import Decision
+from predictor.board import Board, Entry, Plans
+from predictor.demo import film, scenario
+from predictor.demo.cluster import Autoscaled, SimulatedCluster
+from predictor.demo.options import DemoOptions
+from predictor.demo.past import WarmStart
+from predictor.history import History
+from predictor.loops import Loops, World
+from predictor.outlooks import Outlooks
+from predictor.ports import Owner, Readings, Refused, SignalSource, Workload, Written
+from predictor.targets import Target
+
+STEP = scenario.PACE.fast  # one fast tick, and one sync of the HPA, which is every 15 s by default as well
+FRAME = 60.0
+
+
+class SimulatedClock:
+    """The scenario's clock: stands still until the stage moves it."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def now(self) -> float:
+        """Unix time, seconds."""
+        return scenario.MIDNIGHT + self.seconds
+
+
+class Silent:
+    """A recorder that keeps nothing: the board has all that the demo shows."""
+
+    def tick(self, loop: str, *, seconds: float, outcome: str) -> None:
+        """Not shown."""
+
+    def readings(self, target: Target, readings: Readings, *, now: float) -> None:
+        """Not shown."""
+
+    def workload(self, target: Target, workload: Workload | Refused) -> None:
+        """Not shown."""
+
+    def plans(self, target: Target, plans: Plans) -> None:
+        """Not shown."""
+
+    def decision(self, target: Target, decision: Decision, *, news: bool) -> None:
+        """Not shown."""
+
+    def write(self, target: Target, outcome: Written | Refused) -> None:
+        """Not shown."""
+
+
+class Stage:
+    """The day, step by step. One thread plays; any other may look, holding `lock`."""
+
+    def __init__(self, options: DemoOptions) -> None:
+        """Both fleets at midnight; `begin` before the first step."""
+        self.options = options
+        self.clock = SimulatedClock()
+        self.lock = threading.Lock()
+        self.board = Board([scenario.TARGET])
+        self.frames: list[film.Frame] = []
+        self.traffic = scenario.traffic(options.seed)
+        rule = scenario.RIVALS[options.rival]
+        managed = Hpa(rule) if options.owner is Owner.HPA else None
+        self.floorcast = Autoscaled(scenario.deployment(options.seed), hpa=managed)
+        self.hpa = Autoscaled(scenario.deployment(options.seed), hpa=Hpa(rule))
+        self._loops: Loops | None = None
+
+    @property
+    def entry(self) -> Entry:
+        """The board's row of the one target."""
+        return self.board.entries[scenario.TARGET.key]
+
+    @property
+    def seconds(self) -> float:
+        """Simulated seconds since midnight."""
+        return self.clock.seconds
+
+    @property
+    def over(self) -> bool:
+        """Whether the simulated time asked for has passed."""
+        return self.seconds >= self.options.hours * HOUR
+
+    def begin(self, source: SignalSource) -> None:
+        """Builds the loops over a source that reads the pages of Floorcast's fleet, and takes the first decision."""
+        history = History(step=scenario.PACE.slow, span=scenario.BEFORE * DAY)
+        warm = WarmStart(source, self.traffic, seed=self.options.seed)
+        self._loops = Loops(
+            World(self.clock, warm, SimulatedCluster(self.floorcast), Silent()),
+            self.board,
+            history=history,
+            outlooks=Outlooks(Forecaster(ForecastSettings(seasons=(HOUR, DAY))), history, scenario.PACE),
+            pace=scenario.PACE,
+        )
+        self._loops.slow_tick()
+        with self.lock:
+            self.frames.append(self._frame())
+
+    def step(self) -> None:
+        """Lets one fast interval pass in both fleets, then lets the HPAs and the loops act.
+
+        The HPAs come first, so that a floor written now is acted upon a whole interval later: the slowest they can be.
+        """
+        if self._loops is None:
+            raise RuntimeError("begin() comes before the first step()")
+        until = min(self.seconds + STEP, self.options.hours * HOUR)
+        arrivals = self.traffic.arrivals(self.seconds, until)
+        with self.lock:
+            for side in (self.floorcast, self.hpa):
+                side.deployment.offer(arrivals)
+                side.deployment.advance(until)
+                side.sync()
+            self.clock.seconds = until
+        if until % scenario.PACE.slow == 0:
+            self._loops.slow_tick()
+        else:
+            self._loops.fast_tick()
+        with self.lock:
+            if until % FRAME == 0 or self.over:
+                self.frames.append(self._frame())
+
+    def state(self) -> dict[str, Any]:
+        """The present, for the page."""
+        with self.lock:
+            return {
+                "t": self.seconds,
+                "end": self.options.hours * HOUR,
+                "over": self.over,
+                "frames": len(self.frames),
+                "floorcast": film.replicas(self.floorcast),
+                "hpa": film.replicas(self.hpa),
+                "decisions": film.decisions(self.entry),
+                "hpa_note": self.hpa.last.note if self.hpa.last else "",
+            }
+
+    def _frame(self) -> film.Frame:
+        floor = self.floorcast.minimum if self.floorcast.hpa else None
+        ours = film.standing(self.floorcast, floor=floor)
+        before = self.frames[-1] if self.frames else None
+        passed = self.seconds - before.t if before else 0.0
+        quantiles, ahead = film.band(self.entry)
+        return film.Frame(
+            t=self.seconds,
+            arrivals=round((ours.requests - before.floorcast.requests) / passed, 3) if before and passed else 0.0,
+            band=quantiles,
+            ahead=ahead,
+            floorcast=ours,
+            hpa=film.standing(self.hpa, floor=None),
+        )

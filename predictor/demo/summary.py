@@ -1,0 +1,114 @@
+"""What the day came to, for people and for programs."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import rich.box
+import rich.console
+import rich.table
+
+from predictor.demo import scenario
+from predictor.demo.cluster import Autoscaled
+from predictor.demo.stage import Stage
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Measure:
+    """One row: its name, how to show it, and by how much two values have to differ to count as different."""
+
+    name: str
+    key: str
+    show: Callable[[float | None], str]
+    margin: float = 0.0
+    judged: bool = True
+
+
+def _count(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f} s" if value < 1 else f"{value:.1f} s"
+
+
+MEASURES = (
+    Measure("requests", "requests", _count, judged=False),
+    Measure(f"first token later than {scenario.TTFT_OBJECTIVE:g} s", "missed_ttft", _count),
+    Measure("rejected", "rejected", _count),
+    Measure("replica-hours, warming included", "replica_hours", lambda v: f"{v:.1f}", margin=0.05),
+    Measure("GPU cost", "cost_dollars", lambda v: f"${v:,.0f}", judged=False),
+    Measure("replicas started", "starts", _count),
+    Measure("first token, median", "ttft_p50_seconds", _seconds, judged=False),
+    Measure("first token, 99 of 100 within", "ttft_p99_seconds", _seconds, margin=0.02, judged=False),
+    Measure("between tokens, 99 of 100 within", "itl_p99_seconds", _seconds, judged=False),
+    Measure("most waiting at once", "peak_queue", _count, judged=False),
+)
+
+
+def result(stage: Stage) -> dict[str, Any]:
+    """The day as one object, ready for JSON."""
+    both = {"floorcast": _side(stage.floorcast), "hpa": _side(stage.hpa)}
+    for name, side in both.items():
+        side["peak_queue"] = max((getattr(frame, name).queued for frame in stage.frames), default=0)
+    return {
+        "seed": stage.options.seed,
+        "simulated_seconds": stage.seconds,
+        "owner": str(stage.options.owner),
+        "rival": str(stage.options.rival),
+        "ttft_objective_seconds": scenario.TTFT_OBJECTIVE,
+        **both,
+        "verdict": verdict(both["floorcast"], both["hpa"]),
+    }
+
+
+def verdict(floorcast: dict[str, Any], hpa: dict[str, Any]) -> str:
+    """Which fleet did better on which measure, in one sentence; no measure is passed over."""
+    better: list[str] = []
+    worse: list[str] = []
+    equal: list[str] = []
+    for measure in MEASURES:
+        if measure.judged:
+            difference = floorcast[measure.key] - hpa[measure.key]
+            group = equal if abs(difference) <= measure.margin else better if difference < 0 else worse
+            said = f"{measure.show(floorcast[measure.key])} against {measure.show(hpa[measure.key])}"
+            group.append(f"{measure.name} ({said})")
+    parts = [("less is better, and Floorcast has less", better), ("it has more", worse), ("no difference", equal)]
+    return "; ".join(f"{words}: {', '.join(group)}" for words, group in parts if group)
+
+
+def table(outcome: dict[str, Any]) -> rich.table.Table:
+    """The two fleets side by side."""
+    hours = outcome["simulated_seconds"] / 3600
+    shown = rich.table.Table(title=f"{hours:g} h simulated, seed {outcome['seed']}", box=rich.box.SIMPLE_HEAD)
+    shown.add_column("since midnight")
+    shown.add_column("Floorcast", justify="right")
+    shown.add_column(f"HPA on {outcome['rival']}", justify="right")
+    for measure in MEASURES:
+        shown.add_row(measure.name, *(measure.show(outcome[side][measure.key]) for side in ("floorcast", "hpa")))
+    return shown
+
+
+def show(console: rich.console.Console, outcome: dict[str, Any]) -> None:
+    """Prints the table and the verdict."""
+    console.print(table(outcome))
+    console.print(outcome["verdict"][0].upper() + outcome["verdict"][1:] + ".", highlight=False)
+
+
+def _side(side: Autoscaled) -> dict[str, Any]:
+    card, life = side.deployment.fleet.scorecard(), side.deployment.lifecycle
+    hours = life.hours(side.deployment.now)
+    return {
+        "requests": card.requests,
+        "missed_ttft": card.missed_ttft,
+        "rejected": card.rejected,
+        "finished": card.finished,
+        "in_flight": card.in_flight,
+        "attainment": card.attainment,
+        "replica_hours": round(hours, 3),
+        "cost_dollars": round(hours * scenario.ENGINE.gpus * scenario.GPU_PRICE, 2),
+        "starts": life.starts,
+        "ttft_p50_seconds": card.ttft[0.5],
+        "ttft_p99_seconds": card.ttft[0.99],
+        "itl_p99_seconds": card.itl[0.99],
+    }
