@@ -55,7 +55,7 @@ class PrometheusSettings:
     verify: bool = True
     headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
     timeout: float = 10.0
-    budget: float = 15.0
+    budget: float = 10.0
     history_budget: float = 120.0
     scrape_interval: float = 15.0
     labels: catalog.Labels = dataclasses.field(default_factory=catalog.Labels)
@@ -144,6 +144,17 @@ class PrometheusSource:
         missing = Unknown(Cause.NOT_ASKED, "no query is configured")
         return {target.key: answers.get(target.key, missing) for target in targets}
 
+    def scraped_twice(self, targets: Sequence[Target], *, now: float) -> Mapping[str, int]:
+        """Number of series that two scrape jobs report, for targets that have any: harmless here, not elsewhere."""
+        until = time.monotonic() + self._settings.budget
+        at = math.floor(now + self._skew - self._settings.scrape_interval)
+        found: dict[str, int] = {}
+        for group in rows.grouped(targets, self._engines):
+            if group.engine.duplicates:
+                counts = self._numbers(group, group.engine.duplicates, at=at, until=until)
+                found.update({key: int(count) for key, count in counts.items() if count > 0})
+        return found
+
     def _ask(self, group: rows.Group, signal: Signal, *, at: int, until: float) -> dict[str, Reading]:
         """Readings of one signal, each from the first way of asking that knows the target."""
         answers: dict[str, Reading] = {}
@@ -165,15 +176,19 @@ class PrometheusSource:
         return answers
 
     def _samples(self, group: rows.Group, *, at: int, until: float) -> dict[str, float]:
-        """Unix time of each target's newest sample, where it is known."""
-        if not group.engine.fresh:
-            return {}
-        query = group.engine.render(group.engine.fresh, self._settings.asking)
+        """Unix time of each target's newest sample, where it is known.
+
+        Where it is not, values are taken for as old as the moment they were asked for.
+        """
+        return self._numbers(group, group.engine.fresh, at=at, until=until) if group.engine.fresh else {}
+
+    def _numbers(self, group: rows.Group, query: str, *, at: int, until: float) -> dict[str, float]:
+        """What a query about the series gives, by target key; nothing when there is no answer."""
         try:
-            found = group.matched(self._api.instant(query, at=at, until=until), self._settings.labels)
+            answer = self._api.instant(group.engine.render(query, self._settings.asking), at=at, until=until)
         except transport.AnswerError:
-            return {}  # values are then taken for as old as the moment they were asked for
-        return {key: rows.value(row) for key, row in found.items()}
+            return {}
+        return {key: rows.value(row) for key, row in group.matched(answer, self._settings.labels).items()}
 
     def _aged(self, reading: Reading, sample: float | None, *, at: float) -> Reading:
         """The reading with the time of its newest sample, unless that is too old."""

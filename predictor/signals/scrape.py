@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import dataclasses
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
@@ -50,7 +51,8 @@ Pages = Callable[[Target], Sequence[Page]]
 class ScrapeSource:
     """A `SignalSource` that remembers the last counters of each pod and makes rates of them.
 
-    A target of which a page is missing is Unknown: its sums would be too low. It keeps no history.
+    A target of which a page is missing is Unknown: its sums would be too low. It keeps no history. Looks from several
+    threads take turns: a page read earlier and counted later would look like a restart.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class ScrapeSource:
         self._engines = engines
         self._pages = pages
         self._fetch = fetch or Http(settings).fetch
+        self._turn = threading.Lock()
         self._plans: dict[tuple[str, str], layout.Plan] = {}
         self._tallies: dict[str, tally.Tally] = {}
         self._pool = concurrent.futures.ThreadPoolExecutor(settings.workers, thread_name_prefix="scrape")
@@ -79,12 +82,8 @@ class ScrapeSource:
 
     def read(self, targets: Sequence[Target], *, now: float) -> Mapping[str, Mapping[Signal, Reading]]:
         """Readings by target key; see `SignalSource`. `matched` says afterwards which recipe gave each."""
-        listed = {target.key: self._pages(target) for target in targets}
-        addresses = list(dict.fromkeys(page.url for group in listed.values() for page in group))
-        texts = dict(zip(addresses, self._texts(addresses), strict=True))
-        for gone in set(self._tallies) - set(listed):
-            del self._tallies[gone]
-        return {target.key: self._target(target, listed[target.key], texts, now=now) for target in targets}
+        with self._turn:
+            return self._look(targets, now=now)
 
     def history(
         self, targets: Sequence[Target], signal: Signal, *, since: float, until: float, step: float
@@ -92,6 +91,14 @@ class ScrapeSource:
         """Nothing: pages know only the present."""
         del signal, since, until, step
         return {target.key: Unknown(Cause.EMPTY, "pages keep no history") for target in targets}
+
+    def _look(self, targets: Sequence[Target], *, now: float) -> Mapping[str, Mapping[Signal, Reading]]:
+        listed = {target.key: self._pages(target) for target in targets}
+        addresses = list(dict.fromkeys(page.url for group in listed.values() for page in group))
+        texts = dict(zip(addresses, self._texts(addresses), strict=True))
+        for gone in set(self._tallies) - set(listed):
+            del self._tallies[gone]
+        return {target.key: self._target(target, listed[target.key], texts, now=now) for target in targets}
 
     def _texts(self, addresses: Sequence[str]) -> list[str | Exception]:
         if self._settings.workers == 1 or len(addresses) <= 1:

@@ -9,6 +9,8 @@ import numpy as np
 from models.series import Floats
 from predictor.signals import layout
 
+JITTER = 5.0  # seconds a look may lie behind the one before: two loops take the time and then wait for their turn
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Sheet:
@@ -62,13 +64,13 @@ class Tally:
         Args:
             sheets: the pages that could be read.
             listed: all pods that should have had one.
-            now: Unix time, seconds; a time not after the last one starts the totals afresh.
+            now: Unix time, seconds; one far behind the last starts rates afresh.
             keep: seconds for which looks are remembered.
 
         Returns:
             Gauges of each page.
         """
-        if self._marks and now <= self._marks[-1][0]:
+        if self._marks and now < self._marks[-1][0] - JITTER:
             self._marks.clear()
         levels = [self._levels(sheet) for sheet in sheets]
         for sheet, level in zip(sheets, levels, strict=True):
@@ -76,6 +78,8 @@ class Tally:
         for gone in set(self._pods) - listed:
             del self._pods[gone]
         self._listed = listed
+        if self._marks and now <= self._marks[-1][0]:
+            now, _ = self._marks.pop()  # two loops looked at nearly the same time
         self._marks.append((now, self._totals.copy()))
         while len(self._marks) > 2 and self._marks[1][0] <= now - keep:  # noqa: PLR2004  (one before, one after)
             self._marks.popleft()

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-import requests
 import yaml
 
 from models.series import Series
@@ -116,13 +115,11 @@ def test_a_pod_scraped_by_two_jobs_counts_once(namespace: str, source: prometheu
     assert given == pytest.approx(expected, rel=1e-6)
 
 
-def test_double_scraping_is_found_out(server: servers.PrometheusServer) -> None:
-    engine = CATALOG["vllm"]
-    query = engine.render(engine.duplicates, catalog.Asking())
-    answer = requests.get(f"{server.url}/api/v1/query", params={"query": query, "time": AT}, timeout=10)
-    rows = answer.json()["data"]["result"]
-    assert {row["metric"]["namespace"] for row in rows} >= {"vllm-new-twice", "vllm-old-twice"}
-    assert not [row for row in rows if not row["metric"]["namespace"].endswith(TWICE)]
+def test_double_scraping_is_found_out(source: prometheus.PrometheusSource) -> None:
+    targets = [target_in(namespace + suffix) for namespace in SHAPES for suffix in ("", TWICE)]
+    found = source.scraped_twice(targets, now=NOW)
+    assert found["vllm-new-twice/vllm-new-twice"] == 2  # pods
+    assert set(found) == {target.key for target in targets if target.namespace.endswith(TWICE)}
 
 
 def test_one_look_answers_for_all_targets_and_says_which_way_matched(source: prometheus.PrometheusSource) -> None:

@@ -1,4 +1,6 @@
+import concurrent.futures
 import dataclasses
+import itertools
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -328,6 +330,34 @@ def test_a_clock_that_goes_back_starts_rates_afresh() -> None:
     assert cause(watch.at(500)[Signal.ARRIVALS]) is Cause.EMPTY
     pods.lines["a"] = vllm(30)
     assert value(watch.at(510)[Signal.ARRIVALS]) == 2.0
+
+
+def test_two_looks_at_nearly_the_same_time_in_the_wrong_order_do_no_harm() -> None:
+    pods = Pods(a=vllm(0))
+    watch = Watch(pods)
+    watch.at(1000)
+    pods.lines["a"] = vllm(10)
+    watch.at(1010)
+    pods.lines["a"] = vllm(12)
+    assert value(watch.at(1009.5)[Signal.ARRIVALS]) == pytest.approx(1.2)
+    pods.lines["a"] = vllm(20)
+    assert value(watch.at(1020)[Signal.ARRIVALS]) == 1.0
+
+
+def test_looks_from_two_threads_take_turns() -> None:
+    counts = itertools.count()
+    target = cluster_objects.target(model=MODEL)
+    source = scrape.ScrapeSource(
+        SERIAL,
+        CATALOG,
+        pages=lambda _: [scrape.Page("a", "a")],
+        fetch=lambda _: exposition.page(vllm(next(counts))),
+    )
+    with concurrent.futures.ThreadPoolExecutor(2) as threads:
+        answers = list(threads.map(lambda now: source.read([target], now=now), (float(n) for n in range(200))))
+    rates = [reading.value for answer in answers if isinstance(reading := answer[target.key][Signal.ARRIVALS], Known)]
+    # A page counted after a later one would look like a restart and count thousands.
+    assert max(rates) < 3
 
 
 def test_an_engine_without_recipes_is_not_asked_for() -> None:
