@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import http.server
 import json
+import ssl
 import threading
 import urllib.parse
 from collections.abc import Callable
@@ -60,13 +61,16 @@ Respond = Callable[[Request], Answer]
 class PrometheusApi:
     """Answers with `respond`; remembers requests. `hang` keeps all waiting until it is closed."""
 
-    def __init__(self, respond: Respond) -> None:
+    def __init__(self, respond: Respond, *, tls: ssl.SSLContext | None = None) -> None:
         self.respond = respond
         self.requests: list[Request] = []
         self.hanging = False
         self._over = threading.Event()
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
+        self._scheme = "https" if tls else "http"
+        if tls:  # the handshake belongs into the thread of the connection: a client that refuses us must not end ours
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
 
     def __enter__(self) -> Self:
@@ -81,7 +85,7 @@ class PrometheusApi:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_address[1]}"
 
     def asked(self, part: str) -> list[Request]:
         """Requests whose query contains the text."""
@@ -95,6 +99,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     api: PrometheusApi
     over: threading.Event
+
+    def handle(self) -> None:
+        with contextlib.suppress(ConnectionError, ssl.SSLError):  # a client that does not trust us hangs up
+            super().handle()
 
     def do_GET(self) -> None:
         self._answer("")
@@ -112,8 +120,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.api.requests.append(request)
         if self.api.hanging:
             self.over.wait(60)
-        with contextlib.suppress(ConnectionError):  # the client has given up
-            self._send(self.api.respond(request))
+        self._send(self.api.respond(request))
 
     def _send(self, answer: Answer) -> None:
         self.send_response(answer.status)
