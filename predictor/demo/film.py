@@ -11,8 +11,6 @@ from predictor.board import Entry
 from predictor.demo import scenario
 from predictor.demo.cluster import Autoscaled
 
-SHOWN_DECISIONS = 14
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Standing:
@@ -98,12 +96,8 @@ def replicas(side: Autoscaled) -> list[dict[str, Any]]:
     return shown
 
 
-def decisions(entry: Entry) -> list[dict[str, Any]]:
-    """The last decisions that said something new, newest first."""
-    return [_decision(decision) for decision in list(entry.history)[: -SHOWN_DECISIONS - 1 : -1]]
-
-
-def _decision(decision: Decision) -> dict[str, Any]:
+def decision(decision: Decision) -> dict[str, Any]:
+    """One decision, its time in seconds from midnight."""
     return {
         "t": decision.at - scenario.MIDNIGHT,
         "before": decision.before,

@@ -1,5 +1,6 @@
 """The day on a page: the clock runs, compressed, until it is over or interrupted."""
 
+import functools
 import signal
 import threading
 import time
@@ -33,7 +34,7 @@ def run(options: DemoOptions) -> int:
         console.print(f"A day in {options.minutes:g} minutes, seed {options.seed}; the page shows it live.")
         source = pages.over_http(stage, base=server.url)
         try:
-            play(stage, source, stop=stop, tell=console.print)
+            play(stage, source, stop=stop, tell=functools.partial(console.print, soft_wrap=True))
         finally:
             source.close()
         summary.show(console, summary.result(stage))

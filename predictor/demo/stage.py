@@ -1,5 +1,6 @@
 """Both fleets on one clock, the loops over one of them: what the page shows and the headless run counts."""
 
+import collections
 import threading
 from typing import Any
 
@@ -33,8 +34,18 @@ class SimulatedClock:
         return scenario.MIDNIGHT + self.seconds
 
 
-class Silent:
-    """A recorder that keeps nothing: the board has all that the demo shows."""
+class Chronicle:
+    """A recorder that keeps the decisions which changed the number; the board has all else that the demo shows."""
+
+    KEPT = 16
+
+    def __init__(self) -> None:
+        self.changes: collections.deque[Decision] = collections.deque(maxlen=self.KEPT)
+
+    def decision(self, target: Target, decision: Decision, *, news: bool) -> None:  # noqa: ARG002
+        """Kept when it changed the number."""
+        if decision.changes:
+            self.changes.appendleft(decision)
 
     def tick(self, loop: str, *, seconds: float, outcome: str) -> None:
         """Not shown."""
@@ -46,9 +57,6 @@ class Silent:
         """Not shown."""
 
     def plans(self, target: Target, plans: Plans) -> None:
-        """Not shown."""
-
-    def decision(self, target: Target, decision: Decision, *, news: bool) -> None:
         """Not shown."""
 
     def write(self, target: Target, outcome: Written | Refused) -> None:
@@ -65,6 +73,7 @@ class Stage:
         self.lock = threading.Lock()
         self.board = Board([scenario.TARGET])
         self.frames: list[film.Frame] = []
+        self.chronicle = Chronicle()
         self.traffic = scenario.traffic(options.seed)
         rule = scenario.RIVALS[options.rival]
         managed = Hpa(rule) if options.owner is Owner.HPA else None
@@ -92,7 +101,7 @@ class Stage:
         history = History(step=scenario.PACE.slow, span=scenario.BEFORE * DAY)
         warm = WarmStart(source, self.traffic, seed=self.options.seed)
         self._loops = Loops(
-            World(self.clock, warm, SimulatedCluster(self.floorcast), Silent()),
+            World(self.clock, warm, SimulatedCluster(self.floorcast), self.chronicle),
             self.board,
             history=history,
             outlooks=Outlooks(Forecaster(ForecastSettings(seasons=(HOUR, DAY))), history, scenario.PACE),
@@ -135,7 +144,8 @@ class Stage:
                 "frames": len(self.frames),
                 "floorcast": film.replicas(self.floorcast),
                 "hpa": film.replicas(self.hpa),
-                "decisions": film.decisions(self.entry),
+                "decision": film.decision(self.entry.decision) if self.entry.decision else None,
+                "changes": [film.decision(change) for change in self.chronicle.changes],
                 "hpa_note": self.hpa.last.note if self.hpa.last else "",
             }
 

@@ -58,12 +58,13 @@ def result(stage: Stage) -> dict[str, Any]:
         "rival": str(stage.options.rival),
         "ttft_objective_seconds": scenario.TTFT_OBJECTIVE,
         **both,
+        "promise_kept": promise_kept(both["floorcast"], both["hpa"]),
         "verdict": verdict(both["floorcast"], both["hpa"]),
     }
 
 
 def verdict(floorcast: dict[str, Any], hpa: dict[str, Any]) -> str:
-    """Which fleet did better on which measure, in one sentence; no measure is passed over."""
+    """Which fleet did better on which measure, in words; no measure is passed over."""
     better: list[str] = []
     worse: list[str] = []
     equal: list[str] = []
@@ -73,8 +74,14 @@ def verdict(floorcast: dict[str, Any], hpa: dict[str, Any]) -> str:
             group = equal if abs(difference) <= measure.margin else better if difference < 0 else worse
             said = f"{measure.show(floorcast[measure.key])} against {measure.show(hpa[measure.key])}"
             group.append(f"{measure.name} ({said})")
-    parts = [("less is better, and Floorcast has less", better), ("it has more", worse), ("no difference", equal)]
-    return "; ".join(f"{words}: {', '.join(group)}" for words, group in parts if group)
+    parts = [("Floorcast did better on", better), ("The HPA did better on", worse), ("No difference on", equal)]
+    return ". ".join(f"{words} {', '.join(group)}" for words, group in parts if group) + "."
+
+
+def promise_kept(floorcast: dict[str, Any], hpa: dict[str, Any]) -> bool:
+    """Whether Floorcast's fleet has fewer misses at no more replica-hours: what the demo is there to show."""
+    misses = [side["missed_ttft"] + side["rejected"] for side in (floorcast, hpa)]
+    return misses[0] < misses[1] and floorcast["replica_hours"] <= hpa["replica_hours"]
 
 
 def table(outcome: dict[str, Any]) -> rich.table.Table:
@@ -92,7 +99,8 @@ def table(outcome: dict[str, Any]) -> rich.table.Table:
 def show(console: rich.console.Console, outcome: dict[str, Any]) -> None:
     """Prints the table and the verdict."""
     console.print(table(outcome))
-    console.print(outcome["verdict"][0].upper() + outcome["verdict"][1:] + ".", highlight=False)
+    kept = "Fewer misses at no more replica-hours" if outcome["promise_kept"] else "NOT fewer misses at no more hours"
+    console.print(f"{kept}. {outcome['verdict']}", highlight=False)
 
 
 def _side(side: Autoscaled) -> dict[str, Any]:

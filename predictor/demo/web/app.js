@@ -4,7 +4,7 @@ import { Chart, clock } from "./charts.js";
 
 const POLL = 1000; // ms
 const MARGIN = 900; // seconds shown after now: room for the forecast
-const BANDS = [["0.5", "0.8", 0.42], ["0.8", "0.95", 0.28], ["0.95", "0.99", 0.15]];
+const BANDS = [["0.5", "0.8", 0.6], ["0.8", "0.95", 0.4], ["0.95", "0.99", 0.2]];
 
 const at = (id) => document.getElementById(id);
 const number = (value, digits = 0) => value.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: digits });
@@ -74,16 +74,15 @@ function showFleet(id, replicas, standing) {
 
 const words = (reason) => reason.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
 
-function showDecisions(decisions) {
-  const last = decisions[0];
+function showDecisions(last, changes) {
   if (last) {
     const reason = document.createElement("span");
     reason.className = "reason";
     reason.textContent = words(last.reason);
     const change = last.before === last.replicas ? `stays at ${last.replicas}` : `${last.before} → ${last.replicas}`;
-    at("decision").replaceChildren(`${clock(last.t)}  ${change}: `, reason, `. ${last.note}`);
+    at("decision").replaceChildren(`${clock(last.t)} ${change}: `, reason, `. ${last.note}`);
   }
-  at("decisions").replaceChildren(...decisions.map((decision) => {
+  at("decisions").replaceChildren(...changes.map((decision) => {
     const row = document.createElement("tr");
     const way = Math.sign(decision.replicas - decision.before);
     const cells = [[clock(decision.t)], [decision.before, "number"],
@@ -103,7 +102,6 @@ function shown() {
   const now = frames.at(-1).t;
   const range = span ? { from: Math.max(now - span, 0), to: Math.max(now, span) + MARGIN } : { from: 0, to: present.end };
   const visible = frames.filter((frame) => frame.t >= range.from - 120);
-  // A whole day has more minutes than the chart has pixels.
   return { now, range, visible };
 }
 
@@ -172,7 +170,7 @@ function show() {
     showFleet("floorcast", present.floorcast, last.floorcast);
     showFleet("hpa", present.hpa, last.hpa);
   }
-  showDecisions(present.decisions);
+  showDecisions(present.decision, present.changes);
   draw();
 }
 
