@@ -93,8 +93,8 @@ class Engine:
 
     def key_in(self, metric: Mapping[str, str], labels: Labels) -> SeriesKey:
         """The same, read from a series."""
-        model = metric.get(self.model_label(labels), "") if self.model else ""
-        return metric.get(labels.namespace, ""), self._folded(model)
+        model = str(metric.get(self.model_label(labels), "")) if self.model else ""
+        return str(metric.get(labels.namespace, "")), self._folded(model)
 
     def render(self, query: str, asking: Asking) -> str:
         """The PromQL of a template (see PLACEHOLDERS)."""

@@ -4,11 +4,12 @@ import dataclasses
 import math
 
 import numpy as np
+import numpy.typing as npt
 import structlog
 
 from models.series import Floats, Series
 from models.signals import Cause, Signal, Unknown
-from predictor.signals import catalog, checked, rows, transport
+from predictor.signals import catalog, checked, replies, rows, transport
 
 POINTS_A_QUERY = 10_000  # Prometheus refuses more than 11 000 points a series
 VALUES_A_QUERY = 400_000  # some 15 MB of JSON
@@ -36,9 +37,10 @@ class Grid:
     points: int
     asked: transport.Span
 
-    def column(self, time: float) -> int:
-        """Index of the asked time."""
-        return round((time - self.asked.start) / self.asked.step)
+    def columns(self, times: Floats) -> npt.NDArray[np.intp]:
+        """Indices of asked times; -1 for what cannot be one."""
+        places = np.rint((times - self.asked.start) / self.asked.step)
+        return np.where(np.abs(places) <= self.asked.points, places, -1).astype(np.intp)
 
     def series(self, values: Floats) -> Series:
         """Values at the asked times, shape (asked.points,), as a series on the grid."""
@@ -76,7 +78,7 @@ def series(asking: Asking, group: rows.Group, signal: Signal, grid: Grid) -> dic
             break
         try:
             found = _stitched(asking, left, way.query, grid)
-        except transport.AnswerError as error:
+        except replies.AnswerError as error:
             return answers | dict.fromkeys(left.keys, Unknown(error.cause, f"{way.name}: {error}"))
         for key, values in found.items():
             answers[key] = grid.series(checked.values(signal, values))
@@ -99,9 +101,10 @@ def _stitched(asking: Asking, group: rows.Group, query: str, grid: Grid) -> dict
         for row_of in _pieces(asking, text, piece):
             for key, row in group.matched(row_of, asking.asking.labels).items():
                 values = found.setdefault(key, np.full(grid.asked.points, np.nan))
-                for time, value in rows.points(row):
-                    if 0 <= (column := grid.column(time)) < len(values):
-                        values[column] = value
+                times, numbers = rows.points(row)
+                columns = grid.columns(times)
+                inside = (columns >= 0) & (columns < len(values))
+                values[columns[inside]] = numbers[inside]
     return found
 
 
@@ -109,7 +112,7 @@ def _pieces(asking: Asking, query: str, span: transport.Span) -> list[list[rows.
     """Answers for a span; halved where the server finds it too much, and a hole where even little is."""
     try:
         return [list(asking.api.range(query, span, until=asking.until))]
-    except transport.RefusedError as error:
+    except replies.RefusedError as error:
         if not error.too_much:
             raise
         if span.points <= FEWEST_POINTS:
@@ -127,7 +130,7 @@ def _without_ghosts(
         return answers
     try:
         samples = _stitched(asking, group, group.engine.fresh, grid)
-    except transport.AnswerError as error:
+    except replies.AnswerError as error:
         _log.warning("history_age_unknown", engine=group.engine.name, error=str(error))
         return answers
     times = grid.asked.start + grid.asked.step * np.arange(grid.asked.points)

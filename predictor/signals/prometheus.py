@@ -11,7 +11,7 @@ import structlog
 
 from models.series import Series
 from models.signals import Cause, Known, Reading, Signal, Unknown
-from predictor.signals import catalog, checked, past, rows, transport
+from predictor.signals import catalog, checked, past, replies, rows, transport
 from predictor.targets import Target
 
 CLOCK_CHECKED_EVERY = 600.0  # seconds
@@ -165,7 +165,7 @@ class PrometheusSource:
             query = group.engine.render(way.query, self._settings.asking)
             try:
                 found = left.matched(self._api.instant(query, at=at, until=until), self._settings.labels)
-            except transport.AnswerError as error:
+            except replies.AnswerError as error:
                 return answers | dict.fromkeys(left.keys, Unknown(error.cause, f"{way.name}: {error}"))
             for key, row in found.items():
                 answers[key] = checked.reading(signal, rows.value(row), at=at)
@@ -186,7 +186,7 @@ class PrometheusSource:
         """What a query about the series gives, by target key; nothing when there is no answer."""
         try:
             answer = self._api.instant(group.engine.render(query, self._settings.asking), at=at, until=until)
-        except transport.AnswerError:
+        except replies.AnswerError:
             return {}
         return {key: rows.value(row) for key, row in group.matched(answer, self._settings.labels).items()}
 
@@ -206,7 +206,7 @@ class PrometheusSource:
             return
         try:
             skew = self._api.server_time(until=until) - now
-        except transport.AnswerError:
+        except replies.AnswerError:
             return  # the queries themselves will say so
         self._clock_checked = now
         tolerance = self._settings.clock_tolerance

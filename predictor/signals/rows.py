@@ -5,6 +5,9 @@ import math
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from models.series import Floats
 from predictor.signals import catalog
 from predictor.targets import Target
 
@@ -66,16 +69,24 @@ def _group(engine: catalog.Engine, targets: Sequence[Target]) -> Group:
 
 def value(row: Row) -> float:
     """Value of an instant query's series; NaN where it is no number."""
-    return _number(row.get("value"))
+    given = row.get("value")
+    return _number(given) if isinstance(given, list) and len(given) > 1 else math.nan
 
 
-def points(row: Row) -> list[tuple[float, float]]:
-    """Times (Unix seconds) and values of a range query's series."""
-    return [(float(point[0]), _number(point)) for point in row.get("values", ())]
+def points(row: Row) -> tuple[Floats, Floats]:
+    """Times (Unix seconds) and values of a range query's series, each of shape (n,); NaN where one is no number."""
+    given = row.get("values")
+    pairs = [point for point in given if _is_point(point)] if isinstance(given, list) else []
+    times = np.fromiter((point[0] for point in pairs), np.float64, len(pairs))
+    return times, np.fromiter(map(_number, pairs), np.float64, len(pairs))
 
 
-def _number(point: object) -> float:
+def _is_point(point: object) -> bool:
+    return isinstance(point, list) and len(point) > 1 and isinstance(point[0], int | float)
+
+
+def _number(point: list[Any]) -> float:
     try:
-        return float(point[1])  # type: ignore[index]
-    except (TypeError, ValueError, IndexError):
+        return float(point[1])
+    except (TypeError, ValueError, OverflowError):
         return math.nan

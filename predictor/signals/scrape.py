@@ -12,7 +12,7 @@ import requests.adapters
 
 from models.series import Series
 from models.signals import Cause, Reading, Signal, Unknown
-from predictor.signals import catalog, computed, layout, pages, tally, transport
+from predictor.signals import catalog, computed, layout, pages, replies, tally
 from predictor.targets import Target
 
 NAMED = 3  # pods named when pages are missing; the rest is a number
@@ -169,7 +169,7 @@ class Http:
         deadline = time.monotonic() + self._timeout
         with self._session.get(url, timeout=self._timeout, stream=True) as response:
             response.raise_for_status()
-            return transport.body(response, deadline).decode()
+            return replies.body(response, deadline).decode()
 
 
 _NO_RECIPE = Unknown(Cause.NOT_ASKED, "the engine's pages do not show it")

@@ -1,14 +1,7 @@
-"""Prometheus' HTTP API through prometheus-api-client, on a session that waits only so long and checks each answer.
-
-AnswerError           there is no answer to work with; `cause` says which Unknown it becomes
-├── UnreachableError  no connection, no answer in time, or one that is no JSON of the API
-├── RefusedError      an HTTP status other than 200, or status "error" in the answer
-└── PartialError      an answer with warnings: part of the data is missing
-"""
+"""Prometheus' HTTP API through prometheus-api-client, on a session that waits only so long and checks each answer."""
 
 import dataclasses
 import datetime as dt
-import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,46 +14,11 @@ import requests.auth
 import tenacity
 import urllib3
 
-from models.signals import Cause
+from predictor.signals import replies
 
 ATTEMPTS = 3
-_CHUNK = 65536
-_LARGEST = 256 * 2**20  # bytes of one answer; no healthy one is near
-_TEMPORARY = (429, 500, 502, 503, 504)
-_TOO_MUCH = (400, 413, 422)  # too many points, too large, too many samples
-_HARMLESS = "PromQL info"  # Prometheus 3 hints at odd but complete answers in this way
 
 Answer = TypeVar("Answer")
-
-
-class AnswerError(Exception):
-    """There is no answer to work with."""
-
-    cause = Cause.SOURCE_DOWN
-    temporary = False
-
-
-class UnreachableError(AnswerError):
-    """No connection, no answer in time, or one that is no JSON of the API."""
-
-    def __init__(self, text: str, *, temporary: bool) -> None:
-        super().__init__(text)
-        self.temporary = temporary
-
-
-class RefusedError(AnswerError):
-    """The server refused."""
-
-    def __init__(self, status: int, text: str) -> None:
-        super().__init__(f"HTTP {status}: {text}")
-        self.temporary = status in _TEMPORARY
-        self.too_much = status in _TOO_MUCH
-
-
-class PartialError(AnswerError):
-    """The answer carries warnings."""
-
-    cause = Cause.PARTIAL
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -148,17 +106,17 @@ class Api:
         try:
             return float(answer[1])
         except (TypeError, ValueError, IndexError, KeyError) as error:
-            raise UnreachableError(f"time() gave {answer!r}", temporary=False) from error
+            raise replies.UnreachableError(f"time() gave {answer!r}", temporary=False) from error
 
     def _vectors(self, ask: Callable[[float], Any], until: float) -> list[dict[str, Any]]:
         answer = self._asked(ask, until)
-        if not isinstance(answer, list) or not all(isinstance(row, dict) for row in answer):
-            raise UnreachableError("the result is no list of series", temporary=False)
+        if not isinstance(answer, list) or not all(map(_is_series, answer)):
+            raise replies.UnreachableError("the result is no list of series", temporary=False)
         return answer
 
     def _asked(self, ask: Callable[[float], Answer], until: float) -> Answer:
         retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(lambda error: isinstance(error, AnswerError) and error.temporary),
+            retry=tenacity.retry_if_exception(lambda error: isinstance(error, replies.AnswerError) and error.temporary),
             stop=tenacity.stop_any(tenacity.stop_after_attempt(ATTEMPTS), _StopAt(until)),
             wait=tenacity.wait_random_exponential(multiplier=0.2, max=2),
             sleep=lambda seconds: _pause(min(seconds, until - time.monotonic())),
@@ -169,13 +127,15 @@ class Api:
     def _once(self, ask: Callable[[float], Answer], until: float) -> Answer:
         left = min(until - time.monotonic(), self._timeout)
         if left <= 0:
-            raise UnreachableError("no time was left in this tick", temporary=False)
+            raise replies.UnreachableError("no time was left in this tick", temporary=False)
         try:
             return ask(left)
         except requests.Timeout as error:
-            raise UnreachableError(f"no answer within {left:.3g} s", temporary=False) from error
+            raise replies.UnreachableError(f"no answer within {left:.3g} s", temporary=False) from error
         except (OSError, ValueError, RecursionError) as error:  # requests' errors are OSErrors
-            raise UnreachableError(_short(error), temporary=isinstance(error, requests.ConnectionError)) from error
+            raise replies.UnreachableError(
+                _short(error), temporary=isinstance(error, requests.ConnectionError)
+            ) from error
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -223,9 +183,9 @@ class _Session(requests.Session):
         deadline = time.monotonic() + options["timeout"]
         response = super().request(method, url, stream=True, allow_redirects=False, **options)
         with response:
-            answer = body(response, deadline)
-        response._content = answer  # noqa: SLF001  (what would be read later, without a limit)
-        _check(response, answer)
+            body = replies.body(response, deadline)
+        response._content = body  # noqa: SLF001  (what would be read later, without a limit)
+        replies.check(response, body)
         return response
 
 
@@ -249,52 +209,8 @@ def _auth(access: Access) -> requests.auth.AuthBase | None:
     return _FileAuth(access) if access.bearer_token_file or access.username else None
 
 
-def body(response: requests.Response, deadline: float) -> bytes:
-    """The body of a streamed response by a `time.monotonic()`.
-
-    A server that sends a byte now and then would hold a plain read for ever.
-
-    Raises:
-        requests.RequestException: it came too slowly or is incomplete.
-        ValueError: it is too large.
-    """
-    parts: list[bytes] = []
-    size = 0
-    try:
-        while part := response.raw.read1(_CHUNK, decode_content=True):
-            parts.append(part)
-            size += len(part)
-            if time.monotonic() > deadline:
-                raise requests.ReadTimeout("the answer came too slowly")
-            if size > _LARGEST:
-                raise ValueError(f"the answer is larger than {_LARGEST >> 20} MiB")
-    except urllib3.exceptions.ReadTimeoutError as error:
-        raise requests.ReadTimeout(str(error)) from error
-    except urllib3.exceptions.HTTPError as error:
-        raise requests.exceptions.ChunkedEncodingError(str(error)) from error
-    return b"".join(parts)
-
-
-def _check(response: requests.Response, text: bytes) -> None:
-    try:
-        answer = json.loads(text)
-    except ValueError:
-        answer = None
-    if response.status_code != requests.codes.ok:
-        raise RefusedError(response.status_code, _told(answer, text))
-    if not isinstance(answer, dict) or "status" not in answer:
-        raise UnreachableError(f"the answer is no JSON of the query API: {text[:80]!r}", temporary=False)
-    if answer["status"] != "success" or not isinstance(answer.get("data"), dict) or "result" not in answer["data"]:
-        raise RefusedError(response.status_code, _told(answer, text))
-    warnings = answer.get("warnings") or []
-    if serious := [str(text) for text in warnings if not str(text).startswith(_HARMLESS)]:
-        raise PartialError("; ".join(serious)[:200])
-
-
-def _told(answer: object, text: bytes) -> str:
-    if isinstance(answer, dict) and answer.get("error"):
-        return f"{answer.get('errorType', 'error')}: {answer['error']}"[:300]
-    return repr(text[:80])
+def _is_series(row: object) -> bool:
+    return isinstance(row, dict) and isinstance(row.get("metric"), dict)
 
 
 def _short(error: BaseException) -> str:

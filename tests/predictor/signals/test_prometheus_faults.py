@@ -1,13 +1,17 @@
 """What a Prometheus, or something that stands in its place, may do wrong: never an exception, never a number."""
 
 import dataclasses
+import json
 import math
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import strategies as st
 
 from models.series import Series
 from models.signals import Cause, Known, Reading, Signal, Unknown
@@ -418,3 +422,30 @@ def test_history_backwards_is_a_mistake_of_the_caller(api: PrometheusApi) -> Non
         history(api, since=NOW, until=NOW - 60, step=30)
     with pytest.raises(ValueError, match="step must be positive"):
         history(api, since=NOW - 60, until=NOW, step=math.nan)
+
+
+WORDS = ["status", "data", "result", "metric", "value", "values", "namespace", "model_name", "warnings", "error"]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just("7"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=4),
+    max_leaves=12,
+)
+ROWS = st.lists(
+    st.fixed_dictionaries({"metric": st.just(LABELS) | JSON}, optional={"value": JSON, "values": JSON}), max_size=3
+)
+
+
+def success(rows: object) -> object:
+    return {"status": "success", "data": {"result": rows}}
+
+
+@given(st.one_of(JSON.map(json.dumps), ROWS.map(lambda rows: json.dumps(success(rows)))))
+@hypothesis.settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_the_server_says_it_becomes_a_reading_or_unknown(api: PrometheusApi, body: str) -> None:
+    api.respond = always(Answer(body.encode()))
+    source = prometheus.PrometheusSource(settings(api), CATALOG)
+    readings = source.read([TARGET], now=NOW)[TARGET.key]
+    past = source.history([TARGET], Signal.IN_FLIGHT, since=NOW - 600, until=NOW, step=30)[TARGET.key]
+    source.close()
+    assert all(isinstance(readings[signal], Known | Unknown) for signal in Signal)
+    assert isinstance(past, Series | Unknown)
