@@ -5,19 +5,31 @@ smoothing at a few fixed weights, carried along the series in one pass for all r
 cost a fit for every two minutes of a week.
 """
 
+import dataclasses
+
 import numpy as np
-from scipy import signal
 from statsforecast.models import SimpleExponentialSmoothingOptimized
 
 from models.series import Floats
 
 WEIGHTS: Floats = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.99])  # over statsforecast's own range, .01 to .99
-FEW = 100  # rows below which filtering row by row is faster
+SHIFT = 3 / 8  # Anscombe (1948): sqrt(count + 3/8) has nearly the same variance at every count
+SPANS: Floats = np.array([5.0, 20.0, 15.0, 60.0])  # steps: two averages of the root, two of its absolute changes
 _SES = SimpleExponentialSmoothingOptimized()
 
 
+def root(values: Floats) -> Floats:
+    """Square root that makes the spread of counts alike at every level; negatives count as zero."""
+    return np.asarray(np.sqrt(np.maximum(values, 0.0) + SHIFT))
+
+
+def square(roots: Floats) -> Floats:
+    """Inverse of `root`. Negative roots are zero: squared, they would come back as load."""
+    return np.asarray(np.maximum(np.maximum(roots, 0.0) ** 2 - SHIFT, 0.0))
+
+
 def present_levels(rows: list[Floats]) -> Floats:
-    """Level after the last point of each row, shape (len(rows),); rows hold at least one known value and no NaN.
+    """Level after the last point of each row, shape (len(rows),); rows hold at least one value and no NaN.
 
     The model's own `forecast` is called, without a frame: a thousand series take half the time, one a seventieth.
     Where statsforecast gives no finite number (it does so silently), the last value stands in.
@@ -27,44 +39,60 @@ def present_levels(rows: list[Floats]) -> Floats:
     return np.where(np.isfinite(levels), np.maximum(levels, 0.0), last)
 
 
-def past_levels(values: Floats, window: float) -> Floats:
-    """Level after each point of rows without inner gaps, shape (rows, n); NaN before the first known value.
+@dataclasses.dataclass(slots=True)
+class Levels:
+    """Running levels of many rows, one a row.
 
-    Args:
-        values: shape (rows, n); may begin with NaN.
-        window: points over which squared errors are remembered (exponentially, to 1/e).
+    Attributes:
+        smooth: smoothed value at each of WEIGHTS, shape (rows, weights).
+        errors: remembered squared one-step errors of each, shape (rows, weights).
+        averages: running averages over SPANS, shape (rows, 4).
+        last: last known value, shape (rows,); NaN before the first.
+        gap: points since it, shape (rows,).
+        begun: points since the first known value, shape (rows,).
     """
-    return _by_filter(values, window) if len(values) < FEW else _by_column(values, window)
 
+    smooth: Floats
+    errors: Floats
+    averages: Floats
+    last: Floats
+    gap: Floats
+    begun: Floats
 
-def _by_filter(values: Floats, window: float) -> Floats:
-    """One weight after the other over whole rows: 40 times as fast for one row, half as fast for a thousand."""
-    begun = np.maximum.accumulate(~np.isnan(values), axis=1)
-    first = np.take_along_axis(values, begun.argmax(axis=1)[:, None], axis=1)
-    whole = np.where(begun, values, first)  # a level that starts at the first value errs by nothing before it
-    out, least = np.full_like(whole, np.nan), np.full_like(whole, np.inf)
-    for weight in WEIGHTS:
-        smooth, _ = signal.lfilter([weight], [1.0, weight - 1.0], whole, axis=1, zi=(1 - weight) * whole[:, :1])
-        ahead = np.zeros_like(whole)
-        ahead[:, 1:] = (whole[:, 1:] - smooth[:, :-1]) ** 2
-        errors = signal.lfilter([1.0], [1.0, -np.exp(-1.0 / window)], ahead, axis=1)
-        better = errors < least * (1 - 1e-9)  # of equals the first, whatever the last bit says
-        least, out = np.where(better, errors, least), np.where(better, smooth, out)
-    return np.where(begun, out, np.nan)
+    @classmethod
+    def empty(cls, rows: int) -> "Levels":
+        """Nothing known yet."""
+        return cls(
+            smooth=np.full((rows, len(WEIGHTS)), np.nan),
+            errors=np.zeros((rows, len(WEIGHTS))),
+            averages=np.tile([np.nan, np.nan, 0.0, 0.0], (rows, 1)),
+            last=np.full(rows, np.nan),
+            gap=np.zeros(rows),
+            begun=np.zeros(rows),
+        )
 
+    def push(self, values: Floats, *, window: float) -> None:
+        """Take in one point of every row, shape (rows,). An unknown one changes nothing but `gap`.
 
-def _by_column(values: Floats, window: float) -> Floats:
-    """One column after the other for all rows and weights."""
-    rows, n = values.shape
-    keep = np.exp(-1.0 / window)
-    smooth = np.full((rows, len(WEIGHTS)), np.nan)
-    errors = np.zeros((rows, len(WEIGHTS)))
-    out = np.full((rows, n), np.nan)
-    for i in range(n):
-        value = values[:, i, None]
-        error = value - smooth
-        known = ~np.isnan(error)
-        errors = keep * errors + np.where(known, error, 0.0) ** 2
-        smooth = np.where(known, smooth + WEIGHTS * error, value)
-        out[:, i] = smooth[np.arange(rows), errors.argmin(axis=1)]
-    return out
+        `window` is the number of points over which squared errors are remembered (exponentially, to 1/e).
+        """
+        known = ~np.isnan(values)
+        value = np.where(known, np.maximum(values, 0.0), self.last)
+        error = value[:, None] - self.smooth
+        begun = ~np.isnan(error)
+        self.errors *= np.exp(-1.0 / window)
+        self.errors += np.where(begun, error, 0.0) ** 2
+        self.smooth = np.where(begun, self.smooth + WEIGHTS * error, value[:, None])
+        here = root(value)
+        seen = np.stack([here, here, *([np.abs(here - root(self.last))] * 2)], axis=1)
+        moved = self.averages + (1 - np.exp(-1.0 / SPANS)) * (seen - self.averages)
+        first = np.isnan(self.averages)
+        self.averages = np.where(first, seen, np.where(np.isnan(moved), self.averages, moved))
+        self.gap = np.where(known, 0.0, self.gap + 1)
+        self.begun = self.begun + ~np.isnan(value)
+        self.last = value
+
+    def now(self) -> Floats:
+        """Roots of the level, of the last value and both averages, then both average changes: (rows, 6)."""
+        best = self.smooth[np.arange(len(self.smooth)), self.errors.argmin(axis=1)]
+        return np.column_stack([root(best), root(self.last), self.averages])

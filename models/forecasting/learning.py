@@ -1,0 +1,250 @@
+"""Taking in what came: levels, scores, regressions, quantiles. The same code replays a history and follows a tick."""
+
+import dataclasses
+
+import numpy as np
+
+from models.forecasting import conformal, levels, windows
+from models.forecasting.lanes import EXPERTS, NOISE_SPANS, Ints, Lanes, Plan
+from models.forecasting.regress import Ridge
+from models.forecasting.season import Ring
+from models.series import Floats
+
+YOUNG = 64  # scores up to which everything is solved anew at each origin
+SHARPNESS = 32.0  # an expert with 2 % more loss gets half the weight: nearly a selection, without its jumps
+SETTLING = 600  # origins before now over which a replay follows the adaptive correction: .99^600 is .002
+_SOME = 0.3  # roots: added to a spread wherever one is divided by, so that a silent series divides by no zero
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class View:
+    """What a lane sees at some times, one column a time.
+
+    Attributes:
+        level: root of the level, shape (lanes, n).
+        inputs: inputs of the jump's regressions, shape (lanes, n, p).
+        changes: two averages of recent changes, shape (lanes, n, 2).
+        sizes: usual sizes of the jump, shape (lanes, n, widths).
+    """
+
+    level: Floats
+    inputs: Floats
+    changes: Floats
+    sizes: Floats
+
+    @classmethod
+    def of(cls, here: Floats, recent: Floats, usual: Floats) -> "View":
+        """View from levels (lanes, n, 6), root of the recent maximum (lanes, n) and usual jumps and sizes."""
+        level = here[..., 0]
+        above = np.stack([here[..., 1], here[..., 2], here[..., 3], recent], axis=2) - level[..., None]
+        half = usual.shape[2] // 2
+        inputs = np.concatenate([np.ones((*level.shape, 1)), np.nan_to_num(above), usual[..., :half]], axis=2)
+        return cls(level, inputs, here[..., 4:6], usual[..., half:])
+
+
+def ring(lanes: Lanes, plan: Plan) -> Ring:
+    """The remembered jumps, as the seasons read them."""
+    return Ring(lanes.jumps, plan.spacing, plan.lag(lanes.steps), plan.settings.zone)
+
+
+def margin(lanes: Lanes, plan: Plan) -> int:
+    """Points before the first new one that `advance` has to see."""
+    return int(lanes.steps.max(initial=1)) + plan.every + 1
+
+
+def advance(lanes: Lanes, plan: Plan, values: Floats, *, first: int, settle_from: int) -> None:
+    """Take in new points of all lanes.
+
+    Args:
+        lanes: changed in place.
+        plan: of their grid.
+        values: shape (lanes, margin + n): the new points and `margin` earlier ones.
+        first: grid index of the first new point.
+        settle_from: origin number from which on quantiles are kept up to date. A replay needs them only at its end.
+    """
+    pad = margin(lanes, plan)
+    window = plan.settings.window_steps(plan.step) / 3
+    here = []
+    for i in range(pad, values.shape[1]):
+        lanes.levels.push(values[:, i], window=window)
+        if (first + i - pad) % plan.every == 0:
+            here.append(lanes.levels.now())
+    if here:
+        origin = -(-first // plan.every)
+        _learn(lanes, plan, Chunk.of(lanes, plan, values, np.stack(here, axis=1), (origin, first - pad)), settle_from)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Chunk:
+    """New origins of all lanes: what is seen at them, and the scores that have become known by them.
+
+    Attributes:
+        origin: number of the first one.
+        view: what is seen at each.
+        jumps: score that became known at each, shape (lanes, n); NaN where unknown.
+    """
+
+    origin: int
+    view: View
+    jumps: Floats
+
+    @classmethod
+    def of(cls, lanes: Lanes, plan: Plan, values: Floats, here: Floats, at: tuple[int, int]) -> "Chunk":
+        """Chunk from values, levels (lanes, n, 6), the first origin's number and the grid index of column 0."""
+        origin, column = at
+        count = here.shape[1]
+        recent, coming = _maxima(lanes, plan, values, origin * plan.every - column + plan.every * np.arange(count))
+        numbers = np.arange(origin - lanes.delay, origin + count)
+        before = lanes.roots[:, numbers[: lanes.delay] % lanes.delay]
+        known = np.concatenate([before, here[..., 0]], axis=1)
+        lag = plan.lag(lanes.steps)[:, None]
+        issued = lanes.delay + np.arange(count) - lag
+        jumps = coming - np.take_along_axis(known, issued, axis=1)
+        size = lanes.jumps.shape[1]
+        lanes.jumps[:, numbers[lanes.delay :] % size] = np.nan
+        lanes.jumps[np.arange(len(jumps))[:, None], (origin + np.arange(count) - lag) % size] = jumps
+        times = plan.spacing * np.arange(origin, origin + count)
+        usual = ring(lanes, plan).usual(times, plan.phases)
+        return cls(origin, View.of(here, recent, usual), jumps)
+
+
+def _maxima(lanes: Lanes, plan: Plan, values: Floats, at: Ints) -> tuple[Floats, Floats]:
+    """Root of the maximum of the last horizon at columns `at`, and of the horizon that had become known by then."""
+    recent, coming = np.full((2, len(values), len(at)), np.nan)
+    for steps in np.unique(lanes.steps):
+        rows = np.flatnonzero(lanes.steps == steps)
+        lag = -(-int(steps) // plan.every) * plan.every
+        ahead = windows.largest_ahead(values[rows], int(steps))
+        recent[rows] = levels.root(_column(ahead, at - int(steps)))
+        issued = _column(values[rows], at - lag)
+        coming[rows] = np.where(np.isnan(issued), np.nan, levels.root(_column(ahead, at - lag)))
+    return recent, coming
+
+
+def _column(values: Floats, at: Ints) -> Floats:
+    return np.where(at >= 0, values[:, np.maximum(at, 0)], np.nan)
+
+
+def _learn(lanes: Lanes, plan: Plan, chunk: Chunk, settle_from: int) -> None:
+    """Walk over the origins of a chunk: first what has become known, then what is forecast from it."""
+    every_lane = np.arange(len(lanes.steps))
+    lag = plan.lag(lanes.steps)
+    for i in range(chunk.jumps.shape[1]):
+        origin = chunk.origin + i
+        score(lanes, plan, origin, chunk.jumps[:, i], (origin - lag) % lanes.delay)
+        young = np.flatnonzero(lanes.seen < YOUNG)
+        for regression, phase in zip((lanes.plain, lanes.weighted, lanes.spread), range(3), strict=True):
+            # One regression at a time, so that no tick pays for all of them.
+            _solve(regression, every_lane if (origin + phase) % plan.resolve == 0 else young)
+        if origin >= settle_from:
+            due = every_lane if origin % plan.refresh == 0 else young
+            if len(due):
+                refresh(lanes, plan, due)
+        view = chunk.view
+        guess = guesses(lanes, view.inputs[:, i], view.changes[:, i], view.sizes[:, i])
+        slot = origin % lanes.delay
+        lanes.roots[:, slot] = view.level[:, i]
+        lanes.inputs[:, slot] = view.inputs[:, i]
+        lanes.noise_inputs[:, slot] = guess.noise_inputs
+        lanes.guesses[:, slot] = guess.values
+        if origin >= settle_from:
+            lanes.bounds[:, slot] = np.maximum(
+                combined(lanes, view.level[:, i], guess.values), (view.level + view.inputs[..., 1])[:, i, None]
+            )
+
+
+def _solve(regression: Ridge, rows: Ints) -> None:
+    if len(rows):
+        regression.solve(rows)
+
+
+def score(lanes: Lanes, plan: Plan, origin: int, jump: Floats, slots: Ints) -> None:
+    """Take in the jump that became known at `origin`; what had been forecast for it lies in `slots`."""
+    rows = np.arange(len(slots))
+    plain, weighted, spread, weight = lanes.guesses[rows, slots].T
+    ok = ~np.isnan(jump) & ~np.isnan(weighted)
+    target = np.where(ok, jump, 0.0)
+    inputs, keep = lanes.inputs[rows, slots], 0.5 ** (1 / plan.settings.half_life)
+    lanes.plain.observe(inputs, target, ok * 1.0, keep=keep)
+    lanes.weighted.observe(inputs, target, np.where(ok, weight, 0.0), keep=keep)
+    miss = np.abs(target - np.where(ok, weighted, 0.0))
+    lanes.spread.observe(lanes.noise_inputs[rows, slots], miss, np.where(ok, weight, 0.0), keep=keep)
+    size = np.abs(target)
+    seen = np.column_stack([size, size, miss, miss, miss])
+    moved = np.where(np.isnan(lanes.noise), seen, lanes.noise + (1 - np.exp(-1 / NOISE_SPANS)) * (seen - lanes.noise))
+    lanes.noise = np.where(ok[:, None], moved, lanes.noise)
+    lanes.largest = np.maximum(lanes.largest * keep, size)
+    lanes.seen += ok
+    column = origin % plan.settings.scores
+    scores = np.column_stack([jump, jump - plain, (jump - weighted) / spread])
+    lanes.scores[:, :, column] = np.where(ok[:, None], scores, np.nan)
+    lanes.spreads[:, column] = np.where(ok, spread, 1.0)
+    _correct(lanes, plan, np.where(ok, lanes.roots[rows, slots] + jump, np.nan), lanes.bounds[rows, slots])
+
+
+def _correct(lanes: Lanes, plan: Plan, came: Floats, bound: Floats) -> None:
+    """Adaptive conformal correction: a miss widens by q, a hit narrows by 1 - q, in units of `reaction`.
+
+    Source: Gibbs and Candes (2021), with a leak that forgets.
+    """
+    probabilities = np.asarray(plan.settings.quantiles)
+    ok = ~np.isnan(came)[:, None] & ~np.isnan(bound)
+    missed = came[:, None] > bound + 1e-9
+    push = plan.settings.reaction * np.where(missed, probabilities, probabilities - 1)
+    lanes.shift = np.where(ok, plan.settings.forgetting * (lanes.shift + push), lanes.shift)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Guesses:
+    """Plain jump, weighted jump, spread and weight (lanes, 4), and what the spread was guessed from (lanes, z)."""
+
+    values: Floats
+    noise_inputs: Floats
+
+
+def guesses(lanes: Lanes, inputs: Floats, changes: Floats, sizes: Floats) -> Guesses:
+    """What the regressions say at one time, inputs of shape (lanes, p), (lanes, 2) and (lanes, widths)."""
+    noise = np.nan_to_num(lanes.noise)
+    ones = np.ones((len(noise), 1))
+    noise_inputs = np.concatenate([ones, noise[:, 2:4], np.nan_to_num(changes), sizes], axis=1)
+    # A jump larger than any seen is an extrapolation, not a forecast.
+    limit = lanes.largest
+    plain = np.clip(lanes.plain.predict(inputs), -limit, limit)
+    weighted = np.clip(lanes.weighted.predict(inputs), -limit, limit)
+    usual = noise[:, 4] + _SOME / 3
+    spread = np.clip(lanes.spread.predict(noise_inputs), 0.35 * usual, 4 * usual)
+    weight = 1 / (_SOME + noise[:, :2].max(axis=1)) ** 2
+    return Guesses(np.column_stack([plain, weighted, spread, weight]), noise_inputs)
+
+
+def refresh(lanes: Lanes, plan: Plan, rows: Ints) -> None:
+    """Quantiles of the scores of `rows`, and the share of each expert by what its quantiles would have cost."""
+    probabilities = plan.settings.quantiles
+    losses = []
+    for expert in range(len(EXPERTS)):
+        scores = lanes.scores[rows, expert]
+        values = conformal.quantiles(scores, probabilities)
+        weights = lanes.spreads[rows] if EXPERTS[expert] == "scaled" else np.ones_like(scores)
+        losses.append(conformal.mean_pinball(scores, values, probabilities, weights=weights))
+        lanes.quantiles[rows, expert] = values
+    loss = np.stack(losses, axis=1)
+    least = np.maximum(loss.min(axis=1, keepdims=True), 1e-9)
+    share = np.maximum(loss / least, 1.0) ** -SHARPNESS
+    lanes.shares[rows] = share / share.sum(axis=1, keepdims=True)
+
+
+def combined(lanes: Lanes, level: Floats, guess: Floats) -> Floats:
+    """Quantiles as roots, shape (lanes, quantiles): shares of the experts, corrected by what came lately.
+
+    Args:
+        lanes: whose quantiles, shares and correction are used.
+        level: root of the level, shape (lanes,).
+        guess: as in `Guesses.values`.
+    """
+    plain, weighted, spread, _ = (column[:, None] for column in guess.T)
+    jumps = np.stack(
+        [lanes.quantiles[:, 0], plain + lanes.quantiles[:, 1], weighted + spread * lanes.quantiles[:, 2]], axis=1
+    )
+    own = (lanes.shares * jumps).sum(axis=1)
+    width = np.maximum(own[:, -1:] - own[:, :1], _SOME)
+    return np.maximum.accumulate(level[:, None] + own + lanes.shift * width, axis=1)
