@@ -107,7 +107,7 @@ def test_an_override_takes_the_place_of_every_way_for_that_signal_only() -> None
     ("overrides", "told"),
     [
         ({"vlm": {"arrivals": "x"}}, r"signals\.vlm: no such engine; did you mean vllm\?"),
-        ({"vllm": {"arivals": "x"}}, r"signals\.vllm\.arivals: no such signal; did you mean arrivals\?"),
+        ({"vllm": {"arrivalz": "x"}}, r"signals\.vllm\.arrivalz: no such signal; did you mean arrivals\?"),
         ({"vllm": {"arrivals": "sum(x)"}}, r"signals\.vllm\.arrivals: lacks \$by"),
         ({"vllm": {"arrivals": "sum by ($by) (x[$window])"}}, r"\$window is no placeholder"),
         ({"vllm": {"arrivals": 'sum by ($by) (label_replace(x, "a", "$1", "b", "c"))'}}, r"write \$\$ for a dollar"),
@@ -126,7 +126,7 @@ def test_an_override_that_cannot_be_used_is_named_with_its_remedy(
     [
         ("queries: [", r"mine\.yaml: is no YAML"),
         ("- a", r"mine\.yaml: is \['a'\]: must be a mapping"),
-        ("querys: {}", r"mine\.yaml: querys: no such key; did you mean queries\?"),
+        ("queriez: {}", r"mine\.yaml: queriez: no such key; did you mean queries\?"),
         (
             "queries: {in_flihgt: {a: 'sum by ($by) (x)'}}",
             r"queries\.in_flihgt: no such signal; did you mean in_flight",
