@@ -50,6 +50,7 @@ class Entry:
     decision: Decision | None = None
     shadow_floor: int | None = None
     refused: Refused | None = None
+    acted_at: float = float("-inf")  # Unix time at which a loop last decided for it and wrote
     history: collections.deque[Decision] = dataclasses.field(
         default_factory=lambda: collections.deque(maxlen=KEPT_DECISIONS)
     )

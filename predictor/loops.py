@@ -38,6 +38,10 @@ class Recorder(Protocol):
         """The state in the cluster, or why it cannot be had."""
         ...
 
+    def history(self, *, loaded: bool) -> None:
+        """The history was asked for."""
+        ...
+
     def plans(self, target: Target, plans: Plans) -> None:
         """Forecasts and plans of a slow tick."""
         ...
@@ -97,6 +101,7 @@ class Loops:
             seen = self._look()
             if not self._loaded:
                 self._loaded = self._load_history(now=seen.now)
+                self._world.recorder.history(loaded=self._loaded)
             with self._turn:
                 self._absorb(seen)
                 self._outlooks.refresh(self.board, now=seen.now)
@@ -143,6 +148,8 @@ class Loops:
             self._act_on(entry, seen.workloads[key], now=seen.now)
 
     def _act_on(self, entry: Entry, workload: Workload | Refused, *, now: float) -> None:
+        if entry.acted_at > now:
+            return  # the other loop acted after this look: what was seen is no longer what stands
         entry.refused = workload if isinstance(workload, Refused) else None
         if isinstance(workload, Workload):
             ttl = PLANS_LIVE_FOR * self._pace.slow
@@ -150,6 +157,7 @@ class Loops:
             if entry.remember(decision):
                 self._world.workloads.announce(entry.target, decision)
             self._carry_out(entry, workload, decision, now=now)
+            entry.acted_at = self._world.clock.now()
         self._record(entry, workload, now=now)
 
     def _carry_out(self, entry: Entry, workload: Workload, decision: Decision, *, now: float) -> None:

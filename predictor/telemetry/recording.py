@@ -56,6 +56,12 @@ class Telemetry:
             seconds = warmup.warm_up(workload.warm_ups, default=target.warm_up)
             self._metrics.warm_up(target, seconds, measured=len(workload.warm_ups) >= FEWEST_WARM_UPS)
 
+    def history(self, *, loaded: bool) -> None:
+        """The history was asked for."""
+        self._metrics.history_loaded(complete=loaded)
+        if loaded:
+            self._log.info("history loaded")
+
     def plans(self, target: Target, plans: Plans) -> None:
         """Forecasts and plans of a slow tick."""
         self._metrics.plans(target, plans)

@@ -35,7 +35,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.cluster)
             # Without the fixtures' time: a first build takes ten minutes, and each wait of theirs has its own limit.
-            item.add_marker(pytest.mark.timeout(300, func_only=True), append=False)
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(300, func_only=True))
 
 
 @pytest.fixture(scope="session")

@@ -128,8 +128,8 @@ class Floorcast:
             },
             "kubernetes": {"kubeconfig": str(self.served.plane.kubeconfig_for(token))},
             "loops": {"slow": tuning.slow_s, "fast": tuning.fast_s},
-            "history": {"step": 5, "span": "2h", "carry": 60},
-            "forecast": {"seasons": [tuning.season_s], "level_window": 600},
+            "history": {"step": 5, "span": "25h", "carry": 60},
+            "forecast": {"seasons": [tuning.season_s], "level_window": 600, "score_window": "24h"},
             "server": {"host": "127.0.0.1", "port": 0},
             "targets": [
                 {

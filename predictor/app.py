@@ -1,0 +1,169 @@
+"""The composition root: puts the adapters behind the ports and runs the loops until the process is told to stop."""
+
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+
+import structlog
+
+from predictor import wiring
+from predictor.board import Board
+from predictor.clock import SystemClock
+from predictor.cluster import permissions
+from predictor.cluster.client import Api
+from predictor.cluster.errors import ClusterError
+from predictor.cluster.permissions import Purpose
+from predictor.cluster.workloads import ClusterWorkloads
+from predictor.errors import FloorcastError
+from predictor.loops import Loops, World
+from predictor.ports import Refused, Written
+from predictor.schedule import Job, Schedule
+from predictor.settings import convert
+from predictor.settings.root import Settings
+from predictor.targets import Mode, Target
+from predictor.telemetry import logs, pages, snapshot
+from predictor.telemetry.health import Pulse
+from predictor.telemetry.http import Server
+from predictor.telemetry.metrics import Metrics
+from predictor.telemetry.observed import ObservedSource, ObservedWorkloads
+from predictor.telemetry.recording import Telemetry
+
+GRACE = 4.0  # seconds a tick gets to end when the process is told to stop; 5 are promised
+WATCH = 1.0  # seconds between two looks at the wall clock
+
+_log = structlog.stdlib.get_logger("floorcast")
+
+
+class Service:
+    """The running service, from settings."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._stop = threading.Event()
+        self._targets = convert.targets(settings)
+        self._clock = SystemClock()
+        self._api = Api(wiring.access(settings.kubernetes), wait=self._stop.wait)
+        self._workloads = ClusterWorkloads(self._api)
+        self._metrics = Metrics()
+        self._metrics.targets(self._targets)
+        pulse = Pulse({"slow": settings.loops.slow, "fast": settings.loops.fast})
+        self._telemetry = Telemetry(self._metrics, pulse, self._clock)
+        self._loops = self._make_loops()
+        self._server = Server(
+            pages.application(
+                pages.Sources(
+                    registry=self._metrics.registry,
+                    dead=pulse.problems,
+                    missing=self._missing,
+                    state=lambda: snapshot.board(self._loops.board),
+                )
+            ),
+            host=settings.server.host,
+            port=settings.server.port,
+        )
+
+    def run(self) -> int:
+        """Serves until `stop`; 0 when the last ticks ended in time, 1 when one had to be left behind.
+
+        Raises:
+            ListenError: the configured address cannot be had.
+        """
+        self._server.start()
+        _log.info(
+            "started", mode=self._settings.mode, targets=[target.key for target in self._targets], url=self._server.url
+        )
+        self._tell_missing_permissions()
+        schedule = self._make_schedule()
+        schedule.start()
+        while not self._stop.wait(WATCH):
+            if schedule.keep_pace():
+                _log.warning("the wall clock jumped: the loops were set anew")
+        return self._end(schedule)
+
+    def stop(self) -> None:
+        """Ends `run`; may be called from a signal handler."""
+        self._loops.stopping.set()
+        self._stop.set()
+
+    def _make_loops(self) -> Loops:
+        past = wiring.history(self._settings)
+        source = ObservedSource(wiring.source(self._settings, self._workloads), self._metrics)
+        workloads = ObservedWorkloads(self._workloads, self._metrics)
+        return Loops(
+            World(self._clock, source, workloads, self._telemetry),
+            Board(self._targets),
+            history=past,
+            outlooks=wiring.outlooks(self._settings, past),
+            pace=wiring.pace(self._settings),
+        )
+
+    def _make_schedule(self) -> Schedule:
+        loops = self._settings.loops
+        jobs = (Job("slow", self._loops.slow_tick, loops.slow), Job("fast", self._loops.fast_tick, loops.fast))
+        return Schedule(jobs, clock=self._clock, late=self._telemetry.late)
+
+    def _end(self, schedule: Schedule) -> int:
+        ended = schedule.stop(within=GRACE)
+        if not ended:
+            _log.warning("a tick did not end in time and is left behind", seconds=GRACE)
+        elif self._settings.release_on_exit:
+            give_back(self._workloads, self._targets)
+        self._server.stop()
+        _log.info("stopped")
+        return 0 if ended else 1
+
+    def _missing(self) -> Sequence[str]:
+        return () if self._loops.loaded else ("the history has not been loaded yet",)
+
+    def _tell_missing_permissions(self) -> None:
+        """Says at the start what would otherwise show as a refusal at the first write."""
+        wanted: dict[str, set[Purpose]] = {}
+        for target in self._targets:
+            purposes = wanted.setdefault(target.namespace, {Purpose.OBSERVE})
+            if target.mode is Mode.CONTROL:
+                purposes.add(Purpose.WRITE_HPA)
+        try:
+            for missing in permissions.check_permissions(self._api, wanted):
+                _log.warning("permission missing", problem=str(missing))
+        except ClusterError as error:
+            _log.warning("permissions could not be checked", problem=str(error))
+
+
+def run(settings: Settings) -> int:
+    """Runs the service until SIGTERM or SIGINT."""
+    logs.configure(settings.log.level, settings.log.format)
+    try:
+        service = Service(settings)
+    except ClusterError as error:
+        raise FloorcastError(str(error)) from error
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: service.stop())
+    return service.run()
+
+
+def release(settings: Settings, keys: Sequence[str]) -> int:
+    """Gives the original minimum of the named targets back; 1 when one could not be released."""
+    logs.configure(settings.log.level, settings.log.format)
+    named = [target for target in convert.targets(settings) if target.key in keys]
+    try:
+        workloads = ClusterWorkloads(Api(wiring.access(settings.kubernetes)))
+    except ClusterError as error:
+        raise FloorcastError(str(error)) from error
+    return 0 if give_back(workloads, named) else 1
+
+
+def give_back(workloads: ClusterWorkloads, targets: Sequence[Target]) -> bool:
+    """Releases the targets, with a line for each on standard output; whether all could be."""
+    complete = True
+    for target in targets:
+        outcome = workloads.release(target)
+        complete = complete and isinstance(outcome, Written)
+        sys.stdout.write(f"{target.key}: {_told(outcome)}\n")
+    return complete
+
+
+def _told(outcome: Written | Refused) -> str:
+    if isinstance(outcome, Written):
+        return f"released, {outcome.replicas} stands"
+    return f"not released: {outcome.reason}: {outcome.detail}"

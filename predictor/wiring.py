@@ -1,0 +1,76 @@
+"""From settings to adapters: what the composition root puts behind each port."""
+
+from models.forecasting.engine import Forecaster
+from predictor.cluster import pods
+from predictor.cluster.access import Access
+from predictor.cluster.workloads import ClusterWorkloads
+from predictor.history import History
+from predictor.outlooks import Outlooks, Pace
+from predictor.ports import SignalSource
+from predictor.settings import convert, sections
+from predictor.settings.root import Settings
+from predictor.signals import catalog, shelf
+from predictor.signals.prometheus import PrometheusSettings, PrometheusSource
+from predictor.signals.scrape import Page, ScrapeSettings, ScrapeSource
+
+
+def access(given: sections.Kubernetes) -> Access:
+    """How to reach the API server."""
+    return Access(
+        server=given.server,
+        ca_file=given.ca_file,
+        token_file=given.token_file,
+        kubeconfig=given.kubeconfig,
+        context=given.context,
+        timeout=given.request_timeout,
+    )
+
+
+def source(settings: Settings, workloads: ClusterWorkloads) -> SignalSource:
+    """Where readings come from.
+
+    Raises:
+        CatalogError: the catalogue, or a query of the configuration, cannot be used.
+    """
+    engines = shelf.load(
+        overrides={
+            name: {str(signal): query for signal, query in own.items()} for name, own in settings.signals.items()
+        }
+    )
+    if settings.source.kind is sections.SourceKind.PROMETHEUS:
+        return PrometheusSource(_prometheus(settings.source.prometheus), engines)
+    return _scraping(settings.source.scrape, engines, workloads)
+
+
+def pace(settings: Settings) -> Pace:
+    """How often is looked and how old what is seen may be."""
+    kind = settings.source.kind
+    age = settings.source.prometheus.scrape_interval if kind is sections.SourceKind.PROMETHEUS else settings.loops.fast
+    return Pace(slow=settings.loops.slow, fast=settings.loops.fast, signal_age=age)
+
+
+def history(settings: Settings) -> History:
+    """An empty history of the configured size."""
+    given = settings.history
+    return History(step=given.step, span=given.span, carry=given.carry)
+
+
+def outlooks(settings: Settings, past: History) -> Outlooks:
+    """The forecasting stage."""
+    return Outlooks(Forecaster(convert.forecast(settings)), past, pace(settings))
+
+
+def _prometheus(given: sections.Prometheus) -> PrometheusSettings:
+    shared = {name: getattr(given, name) for name in type(given).model_fields if name != "labels"}
+    return PrometheusSettings(labels=catalog.Labels(**given.labels.model_dump()), **shared)
+
+
+def _scraping(given: sections.Scrape, engines: catalog.Catalog, workloads: ClusterWorkloads) -> ScrapeSource:
+    def page(pod: pods.Serving) -> Page:
+        return Page(pod.name, f"{given.scheme}://{pod.host}:{given.port}{given.path}")
+
+    return ScrapeSource(
+        ScrapeSettings(timeout=given.timeout),
+        engines,
+        pages=lambda target: [page(pod) for pod in workloads.serving(target)],
+    )
