@@ -81,7 +81,7 @@ def verdict(floorcast: dict[str, Any], hpa: dict[str, Any]) -> str:
 def promise_kept(floorcast: dict[str, Any], hpa: dict[str, Any]) -> bool:
     """Whether Floorcast's fleet has fewer misses at no more replica-hours: what the demo is there to show."""
     misses = [side["missed_ttft"] + side["rejected"] for side in (floorcast, hpa)]
-    return misses[0] < misses[1] and floorcast["replica_hours"] <= hpa["replica_hours"]
+    return bool(misses[0] < misses[1] and floorcast["replica_hours"] <= hpa["replica_hours"])
 
 
 def table(outcome: dict[str, Any]) -> rich.table.Table:
