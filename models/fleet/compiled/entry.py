@@ -1,0 +1,59 @@
+"""The compiled loop, ready to be called; importing this compiles it, once for all on one machine."""
+
+import hashlib
+import inspect
+from types import ModuleType
+from typing import Any
+
+import numba
+
+from models.fleet.compiled import (
+    clients,
+    heap,
+    layout,
+    living,
+    loop,
+    measuring,
+    prefixes,
+    queues,
+    replica,
+    routing,
+    scheduling,
+    scraping,
+    tree,
+    view,
+)
+from models.fleet.compiled.jit import entry
+
+MODULES = (
+    clients, heap, layout, living, loop, measuring, prefixes, queues, replica, routing, scheduling, scraping, tree,
+    view,
+)  # fmt: skip
+
+
+def fingerprint(modules: tuple[ModuleType, ...] = MODULES) -> str:
+    """Of the sources. Numba looks only at the file of the function it keeps, not at what that calls."""
+    return hashlib.sha256("".join(map(inspect.getsource, modules)).encode()).hexdigest()
+
+
+def _array(dtype: object) -> object:
+    kind = numba.from_dtype(dtype) if hasattr(dtype, "fields") else dtype
+    return numba.types.Array(kind, 1, "C")
+
+
+def _signature() -> object:
+    number, integer = numba.float64, numba.int64
+    chunk = numba.types.NamedTuple((_array(number), *[_array(integer)] * 4), layout.Chunk)
+    return integer(_array(layout.POOL), chunk, number, integer)
+
+
+def _build(sources: str) -> Any:  # noqa: ANN401  (what numba returns has no type of its own)
+    def run(pool: Any, chunk: Any, to: float, more: int) -> int:  # noqa: ANN401
+        if sources == "":  # closed over, so that the kept code is another one when any source changed
+            return -1
+        return loop.run(pool, chunk, to, more)
+
+    return entry(_signature(), run)
+
+
+run = _build(fingerprint())

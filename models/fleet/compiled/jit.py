@@ -1,0 +1,43 @@
+"""The one place where numba is asked to compile.
+
+Call `compiled` on a plain typed function; what it calls has to be compiled as well.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeVar, cast
+
+import numba
+import numba.core.cgutils
+import numba.extending
+import numpy as np
+import numpy.typing as npt
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# What the compiled functions pass around; fields are those of `layout`.
+Record: TypeAlias = Any  # one element of a structured array: a pointer in compiled code
+Records: TypeAlias = Any  # a structured array
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+
+def compiled(function: Function) -> Function:
+    """The function, compiled when a compiled function first calls it, with the types it is called with."""
+    return cast("Function", numba.njit(function, nogil=True, error_model="numpy"))
+
+
+def entry(signature: object, function: Function) -> Function:
+    """The function, compiled now for one signature and kept on disk (NUMBA_CACHE_DIR, else beside the source)."""
+    return cast("Function", numba.njit(signature, cache=True, nogil=True, error_model="numpy")(function))
+
+
+def _pointer(_context: Any, address: Any) -> Any:
+    """Typing and code of `pointer`: the address as a pointer to anything."""
+
+    def code(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], numba.core.cgutils.voidptr_t)
+
+    return numba.types.voidptr(address), code
+
+
+pointer: Any = numba.extending.intrinsic(_pointer)
