@@ -5,7 +5,7 @@ import threading
 from typing import Any
 
 from models.forecasting.engine import Forecaster
-from models.forecasting.settings import DAY, HOUR, ForecastSettings
+from models.forecasting.settings import DAY, HOUR
 from models.peers.hpa import Hpa
 from models.policy.decision import Decision
 from predictor.board import Board, Entry, Plans
@@ -48,6 +48,9 @@ class Chronicle:
             self.changes.appendleft(decision)
 
     def tick(self, loop: str, *, seconds: float, outcome: str) -> None:
+        """Not shown."""
+
+    def history(self, *, loaded: bool) -> None:
         """Not shown."""
 
     def readings(self, target: Target, readings: Readings, *, now: float) -> None:
@@ -104,7 +107,7 @@ class Stage:
             World(self.clock, warm, SimulatedCluster(self.floorcast), self.chronicle),
             self.board,
             history=history,
-            outlooks=Outlooks(Forecaster(ForecastSettings(seasons=(HOUR, DAY))), history, scenario.PACE),
+            outlooks=Outlooks(Forecaster(), history, scenario.PACE),
             pace=scenario.PACE,
         )
         self._loops.slow_tick()

@@ -70,7 +70,7 @@ def test_only_what_is_new_is_sent(address: str) -> None:
 
 def test_the_scenario_and_the_result_are_told(address: str) -> None:
     scene = get(f"{address}/api/scenario").json()
-    assert (scene["rival"], scene["owner"], scene["days_before"]) == ("queue", "hpa", 7)
+    assert (scene["rival"], scene["owner"], scene["days_before"]) == ("queue", "hpa", 8)
     assert get(f"{address}/api/result").json()["simulated_seconds"] == 900
 
 
