@@ -67,14 +67,31 @@ def _context(entry: Entry, workload: Workload, *, now: float, loading: bool, pla
 
 
 def _reacting(entry: Entry, workload: Workload) -> sizing.Planned:
-    objectives = entry.target.objectives
     load = sizing.Load(
         in_flight=_value(entry, Signal.IN_FLIGHT),
         arrivals=_value(entry, Signal.ARRIVALS),
         duration=entry.plans.duration if entry.plans else None,
     )
-    waiting = _value(entry, Signal.WAITING)
-    return reactive.react(objectives.profile, load, waiting=waiting, supply=workload.supply, drain=objectives.drain)
+    return reactive.react(
+        entry.target.objectives,
+        load,
+        waiting=_value(entry, Signal.WAITING),
+        supply=workload.supply,
+        tokens=_tokens(entry, workload),
+    )
+
+
+def _tokens(entry: Entry, workload: Workload) -> sizing.Tokens | None:
+    """KV-cache demand; None without usage or capacity. A backlog counts where mean lengths can be told."""
+    usage, capacity = _value(entry, Signal.KV_USAGE), entry.target.objectives.profile.kv_tokens
+    if usage is None or capacity is None:
+        return None
+    used = usage * capacity * workload.supply.ready
+    arrivals, waiting = _value(entry, Signal.ARRIVALS), _value(entry, Signal.WAITING)
+    prompts, outputs = _value(entry, Signal.TOKENS_IN), _value(entry, Signal.TOKENS_OUT)
+    if not arrivals or waiting is None or prompts is None or outputs is None or workload.supply.warming:
+        return sizing.Tokens(used)
+    return sizing.Tokens(used, waiting, prompts / arrivals, outputs / arrivals)
 
 
 def _value(entry: Entry, signal: Signal) -> float | None:

@@ -67,9 +67,10 @@ class World:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Seen:
-    """What one look at the world gave."""
+    """What one look at the world gave, and until when (monotonic seconds) it may be acted on."""
 
     now: float
+    until: float
     readings: Mapping[str, Readings]
     workloads: Mapping[str, Workload | Refused]
 
@@ -98,7 +99,7 @@ class Loops:
     def slow_tick(self) -> None:
         """Looks, loads the history where it is missing, forecasts, plans, decides and writes for every target."""
         with self._recorded("slow"):
-            seen = self._look()
+            seen = self._look(self._pace.slow)
             if not self._loaded:
                 self._loaded = self._load_history(now=seen.now)
                 self._world.recorder.history(loaded=self._loaded)
@@ -110,16 +111,17 @@ class Loops:
     def fast_tick(self) -> None:
         """Looks, decides and writes for every target with the plans of the last slow tick."""
         with self._recorded("fast"):
-            seen = self._look()
+            seen = self._look(self._pace.fast)
             with self._turn:
                 self._absorb(seen)
                 self._act(seen)
 
-    def _look(self) -> Seen:
+    def _look(self, interval: float) -> Seen:
+        until = time.monotonic() + (self._pace.deadline or interval)
         now = self._world.clock.now()
         targets = self.board.targets
         workloads = self._world.workloads.observe(targets, now=now)
-        return Seen(now, self._world.source.read(targets, now=now), workloads)
+        return Seen(now, until, self._world.source.read(targets, now=now), workloads)
 
     def _absorb(self, seen: Seen) -> None:
         for key, entry in self.board.entries.items():
@@ -142,10 +144,11 @@ class Loops:
         return complete
 
     def _act(self, seen: Seen) -> None:
-        for key, entry in self.board.entries.items():
-            if self.stopping.is_set():
+        # Who has waited longest comes first: where the API server is slow, the last ones are not always the same.
+        for entry in sorted(self.board.entries.values(), key=lambda entry: entry.acted_at):
+            if self.stopping.is_set() or time.monotonic() > seen.until:
                 raise Abandoned
-            self._act_on(entry, seen.workloads[key], now=seen.now)
+            self._act_on(entry, seen.workloads[entry.target.key], now=seen.now)
 
     def _act_on(self, entry: Entry, workload: Workload | Refused, *, now: float) -> None:
         if entry.acted_at > now:
@@ -192,4 +195,4 @@ class Loops:
 
 
 class Abandoned(Exception):  # noqa: N818  (no error: the service was asked to stop)
-    """A tick was given up between two targets because the service is stopping."""
+    """A tick was given up between two targets: the service is stopping, or the next tick is due."""

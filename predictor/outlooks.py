@@ -17,11 +17,15 @@ FORECAST_SIGNALS = (Signal.ARRIVALS, Signal.IN_FLIGHT)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pace:
-    """How often is looked and how old what is seen may be, all in seconds."""
+    """How often is looked, how old what is seen may be, and how long a tick may take, all in seconds.
+
+    Without a `deadline` a tick may take as long as the distance to the next one.
+    """
 
     slow: float = 30.0
     fast: float = 10.0
     signal_age: float = 15.0
+    deadline: float | None = None
 
 
 class Outlooks:

@@ -46,7 +46,8 @@ def pace(settings: Settings) -> Pace:
     """How often is looked and how old what is seen may be."""
     kind = settings.source.kind
     age = settings.source.prometheus.scrape_interval if kind is sections.SourceKind.PROMETHEUS else settings.loops.fast
-    return Pace(slow=settings.loops.slow, fast=settings.loops.fast, signal_age=age)
+    loops = settings.loops
+    return Pace(slow=loops.slow, fast=loops.fast, signal_age=age, deadline=loops.deadline)
 
 
 def history(settings: Settings) -> History:

@@ -93,13 +93,13 @@ class Load:
     duration: float | None = None
 
 
-def plan(profile: Profile, load: Load) -> Planned:
-    """The plan for a demand.
+def plan(profile: Profile, load: Load, *others: Need | None) -> Planned:
+    """The plan for a demand, and for `others` (None for one that cannot be told).
 
     With a duration, or with the profile's throughput, arrivals become a need of their own: in flight is cut off at
     what the fleet can hold, arrivals are not.
     """
-    needs = tuple(need for need in (_in_flight_need(profile, load), _arrivals_need(profile, load)) if need)
+    needs = tuple(need for need in (_in_flight_need(profile, load), _arrivals_need(profile, load), *others) if need)
     if not needs:
         return NoPlan("neither in-flight load nor arrivals with a duration are known")
     return Plan(needs)
@@ -123,9 +123,24 @@ def _arrivals_need(profile: Profile, load: Load) -> Need | None:
     return Need(NeedKind.ARRIVALS, demand, profile.concurrency)
 
 
-def kv_need(
-    profile: Profile, *, used_tokens: float, waiting: float, prompt_tokens: float, output_tokens: float
-) -> Need | None:
+@dataclasses.dataclass(frozen=True, slots=True)
+class Tokens:
+    """KV-cache demand in tokens.
+
+    Attributes:
+        used: tokens in the caches of all replicas.
+        waiting: requests that wait for a place.
+        prompt: mean prompt of a request.
+        output: mean output of a request.
+    """
+
+    used: float
+    waiting: float = 0.0
+    prompt: float = 0.0
+    output: float = 0.0
+
+
+def kv_need(profile: Profile, tokens: Tokens) -> Need | None:
     """Replicas for KV tokens: in use, plus what the waiting requests will take; None without a known capacity.
 
     Demand = used + waiting x (mean prompt + half the mean output); usage is a bounded ratio, so a rule on it adds at
@@ -133,5 +148,5 @@ def kv_need(
     """
     if profile.kv_tokens is None:
         return None
-    demand = used_tokens + waiting * (prompt_tokens + output_tokens / 2)
+    demand = tokens.used + tokens.waiting * (tokens.prompt + tokens.output / 2)
     return Need(NeedKind.KV_TOKENS, demand, profile.kv_target * profile.kv_tokens)

@@ -3,22 +3,28 @@
 import dataclasses
 
 from models.capacity import sizing
-from models.capacity.profile import Profile
 from models.policy.context import Supply
+from models.policy.planning import Objectives
 
 
 def react(
-    profile: Profile, load: sizing.Load, *, waiting: float | None, supply: Supply, drain: float
+    objectives: Objectives,
+    load: sizing.Load,
+    *,
+    waiting: float | None,
+    supply: Supply,
+    tokens: sizing.Tokens | None = None,
 ) -> sizing.Planned:
-    """The plan for the present load.
+    """The plan for the present load; None marks what is not known.
 
-    A backlog of `waiting` requests is spread over the `drain` time (seconds): it asks for waiting / drain requests per
-    second on top of the arrivals. While replicas are warming the backlog is not counted: it waits for them, and
+    A backlog of `waiting` requests is spread over the drain time: it asks for waiting / drain requests per second on
+    top of the arrivals. While replicas are warming the backlog is not counted: it waits for them, and
     counting it again at every tick is how an autoscaler on queue depth asks for 30 where 10 suffice.
     """
     backlog = waiting if waiting is not None and supply.warming == 0 else 0.0
     if load.arrivals is not None:
-        load = dataclasses.replace(load, arrivals=load.arrivals + backlog / drain)
+        load = dataclasses.replace(load, arrivals=load.arrivals + backlog / objectives.drain)
     elif load.in_flight is not None:
         load = dataclasses.replace(load, in_flight=load.in_flight + backlog)
-    return sizing.plan(profile, load)
+    need = sizing.kv_need(objectives.profile, tokens) if tokens else None
+    return sizing.plan(objectives.profile, load, need)

@@ -43,6 +43,7 @@ class MisconfiguredError(ClusterError, tree.FloorcastError):
     """
 
     reason = "Misconfigured"
+    exit_code = 2
 
 
 class UnreachableError(ClusterError):

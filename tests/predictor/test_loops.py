@@ -46,7 +46,7 @@ class Stage:
     def __init__(self, source: FakeSource, *, target: Target = TARGET, workload: Workload | Refused = CALM) -> None:
         self.clock = FakeClock(SEASON * 300)
         self.source, self.workloads, self.recorder = source, FakeWorkloads(workload), FakeRecorder()
-        history = History(step=30, span=8 * 3600)
+        history = History(step=30, span=48 * 3600)
         forecaster = Forecaster(ForecastSettings(seasons=(SEASON,)))
         self.loops = Loops(
             World(self.clock, self.source, self.workloads, self.recorder),
@@ -244,3 +244,33 @@ def test_a_look_that_the_other_loop_has_overtaken_decides_nothing() -> None:
     assert [replicas for _, _, replicas in stage.workloads.writes] == [8]
     assert len(stage.recorder.decisions) == 1
     assert stage.entry.plans is not None  # the forecast was made all the same
+
+
+def test_a_tick_that_takes_too_long_is_given_up_and_who_waited_longest_comes_first() -> None:
+    names = ("a", "b", "c")
+    targets = [dataclasses.replace(TARGET, name=name) for name in names]
+    stage = Stage(demand(lambda _: 70.0))
+    history = History(step=30, span=3600)
+    outlooks = Outlooks(Forecaster(), history, PACE)
+    world = World(stage.clock, stage.source, stage.workloads, stage.recorder)
+    hasty = dataclasses.replace(PACE, deadline=1e-9)
+    loops = Loops(world, Board(targets), history=history, outlooks=outlooks, pace=hasty)
+    loops.board.entries["llm/a"].acted_at = 2.0
+    loops.board.entries["llm/b"].acted_at = 1.0
+    loops.fast_tick()
+    assert stage.recorder.ticks == [("fast", "abandoned")]
+
+    class Stops:
+        """Says stop after the first target."""
+
+        def __init__(self) -> None:
+            self.asked = 0
+
+        def is_set(self) -> bool:
+            self.asked += 1
+            return self.asked > 1
+
+    patient = Loops(world, loops.board, history=history, outlooks=outlooks, pace=PACE)
+    patient.stopping = Stops()  # type: ignore[assignment]
+    patient.fast_tick()
+    assert [key for key, entry in loops.board.entries.items() if entry.decision] == ["llm/c"]

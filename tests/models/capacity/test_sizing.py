@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from models.capacity import sizing
 from models.capacity.profile import Profile, concurrency_target
-from models.capacity.sizing import Load, Need, NeedKind, NoPlan, Plan
+from models.capacity.sizing import Load, Need, NeedKind, NoPlan, Plan, Tokens
 
 T40 = Profile(concurrency=40)
 
@@ -63,19 +63,22 @@ def test_nothing_to_go_by_is_no_plan_rather_than_zero(load: Load) -> None:
 
 
 def test_kv_demand_is_counted_in_tokens() -> None:
-    need = sizing.kv_need(
-        Profile(concurrency=40, kv_tokens=100_000),
-        used_tokens=150_000,
-        waiting=10,
-        prompt_tokens=1000,
-        output_tokens=400,
-    )
+    tokens = Tokens(used=150_000, waiting=10, prompt=1000, output=400)
+    need = sizing.kv_need(Profile(concurrency=40, kv_tokens=100_000), tokens)
     assert need == Need(NeedKind.KV_TOKENS, 150_000 + 10 * 1200, 80_000)
     assert need.replicas == 3
 
 
+def test_kv_tokens_are_a_need_of_the_plan_like_any_other() -> None:
+    roomy = Profile(concurrency=40, kv_tokens=100_000)
+    planned = sizing.plan(roomy, Load(in_flight=10), sizing.kv_need(roomy, Tokens(used=150_000)))
+    assert isinstance(planned, Plan)
+    assert planned.binding.kind is NeedKind.KV_TOKENS
+    assert planned.replicas == 2
+
+
 def test_without_a_kv_capacity_there_is_no_kv_need() -> None:
-    assert sizing.kv_need(T40, used_tokens=1, waiting=0, prompt_tokens=0, output_tokens=0) is None
+    assert sizing.kv_need(T40, Tokens(used=1)) is None
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -1.0])

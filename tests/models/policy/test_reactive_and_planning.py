@@ -3,7 +3,7 @@
 import pytest
 
 from models.capacity.profile import Profile
-from models.capacity.sizing import Load, NeedKind, NoPlan, Plan
+from models.capacity.sizing import Load, NeedKind, NoPlan, Plan, Tokens
 from models.forecasting.forecast import Forecast, NotEnoughHistory, Quality
 from models.policy import planning, reactive
 from models.policy.context import Supply
@@ -11,6 +11,7 @@ from models.policy.planning import Objectives
 from models.signals import Signal
 
 FOUR_A_SECOND = Profile(concurrency=48, throughput=4)
+FAST = Objectives(FOUR_A_SECOND, drain=60)
 
 
 def replicas(planned: object) -> int:
@@ -21,25 +22,34 @@ def replicas(planned: object) -> int:
 def test_a_backlog_is_spread_over_the_drain_time() -> None:
     # 16/s arrive, 240 wait: drained in 60 s they are 4/s more, 20/s in all at 4/s a replica
     load = Load(arrivals=16)
-    assert replicas(reactive.react(FOUR_A_SECOND, load, waiting=240, supply=Supply(ready=4), drain=60)) == 5
+    assert replicas(reactive.react(FAST, load, waiting=240, supply=Supply(ready=4))) == 5
 
 
 def test_a_backlog_that_waits_for_warming_supply_does_not_ask_again() -> None:
     warming = Supply(ready=3, warming=2)
     load = Load(arrivals=16)
-    assert replicas(reactive.react(FOUR_A_SECOND, load, waiting=960, supply=warming, drain=60)) == 4
+    assert replicas(reactive.react(FAST, load, waiting=960, supply=warming)) == 4
 
 
 def test_without_arrivals_what_waits_counts_as_in_flight() -> None:
-    planned = reactive.react(Profile(concurrency=40), Load(in_flight=40), waiting=50, supply=Supply(ready=1), drain=60)
+    planned = reactive.react(
+        Objectives(Profile(concurrency=40)), Load(in_flight=40), waiting=50, supply=Supply(ready=1)
+    )
     assert replicas(planned) == 3
 
 
 def test_an_unknown_backlog_is_left_out_and_nothing_known_is_no_plan() -> None:
     load = Load(arrivals=16)
-    assert replicas(reactive.react(FOUR_A_SECOND, load, waiting=None, supply=Supply(ready=4), drain=60)) == 4
-    nothing = reactive.react(FOUR_A_SECOND, Load(), waiting=9, supply=Supply(ready=4), drain=60)
+    assert replicas(reactive.react(FAST, load, waiting=None, supply=Supply(ready=4))) == 4
+    nothing = reactive.react(FAST, Load(), waiting=9, supply=Supply(ready=4))
     assert isinstance(nothing, NoPlan)
+
+
+def test_what_fills_the_caches_is_a_need_too() -> None:
+    roomy = Objectives(Profile(concurrency=48, throughput=4, kv_tokens=100_000))
+    load, supply = Load(arrivals=4), Supply(ready=1)
+    planned = reactive.react(roomy, load, waiting=0, supply=supply, tokens=Tokens(used=300_000))
+    assert replicas(planned) == 4  # 300k at 80k a replica
 
 
 def forecast(p95: float) -> Forecast:
