@@ -8,6 +8,7 @@ from predictor.errors import ConfigurationError
 from predictor.ports import Owner
 
 DAY_HOURS = 24.0
+MOST_DAYS = 8  # as far as a forecast looks back
 
 
 class Output(enum.StrEnum):
@@ -35,6 +36,7 @@ class DemoOptions:
         minutes: real minutes a simulated day takes on the page.
         output: page, table or JSON.
         owner: who owns the replica count of Floorcast's fleet: an HPA above a floor, or Floorcast itself.
+        days: earlier days of generated history at the start; 0 for a cold start.
         rival: what the HPAs follow.
         host: address to serve the page on.
         port: port of the page; None for 8080, or a free one where that is taken.
@@ -46,6 +48,7 @@ class DemoOptions:
     minutes: float = 10.0
     output: Output = Output.PAGE
     owner: Owner = Owner.HPA
+    days: int = MOST_DAYS
     rival: Rival = Rival.QUEUE
     host: str = "127.0.0.1"
     port: int | None = None
@@ -59,6 +62,7 @@ class DemoOptions:
                 ("--hours", self.hours, 0 < self.hours <= DAY_HOURS * 7, "above 0 and at most 168", "24 is a day"),
                 ("--minutes", self.minutes, 0 < self.minutes <= DAY_HOURS * 60, "above 0 and at most 1440",
                  "10 shows a day in ten minutes"),
+                ("--days", self.days, 0 <= self.days <= MOST_DAYS, f"0 to {MOST_DAYS}", "0 is a cold start"),
                 ("--port", self.port or 0, 0 <= (self.port or 0) < 2**16, "0 to 65535", "0 takes a free one"),
             )
             if not (math.isfinite(value) and good)

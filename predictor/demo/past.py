@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from models.fleet.workload import Workload
+from models.fleet.workload import DAY, Workload
 from models.series import Floats, Series
 from models.signals import Cause, Signal, Unknown
 from predictor.demo import scenario
@@ -17,10 +17,11 @@ DURATION = 10.5  # s a request takes on a replica that is not crowded, on averag
 class WarmStart:
     """A source with a past: readings come from the source behind it, history is generated from the days before."""
 
-    def __init__(self, source: SignalSource, workload: Workload, *, seed: int) -> None:
+    def __init__(self, source: SignalSource, workload: Workload, *, seed: int, days: int) -> None:
         self._source = source
         self._workload = workload
         self._seed = seed
+        self._begins = scenario.MIDNIGHT - days * DAY
 
     def read(self, targets: Sequence[Target], *, now: float) -> Mapping[str, Readings]:
         """What the source behind reads."""
@@ -30,12 +31,14 @@ class WarmStart:
         self, targets: Sequence[Target], signal: Signal, *, since: float, until: float, step: float
     ) -> Mapping[str, Series | Unknown]:
         """The generated days up to midnight; nothing from before them."""
-        first = max(since, scenario.MIDNIGHT - scenario.BEFORE * 86400)
+        first = max(since, self._begins)
         last = min(until, scenario.MIDNIGHT)
         start = np.ceil(first / step) * step
         times = np.arange(start, last + step / 2, step)
         values = self._values(signal, times - scenario.MIDNIGHT, step=step)
-        answer = Unknown(Cause.EMPTY) if values is None else Series(float(start), step, values)
+        answer: Series | Unknown = Unknown(Cause.EMPTY)
+        if values is not None and self._begins < scenario.MIDNIGHT:
+            answer = Series(float(start), step, values)
         return {target.key: answer for target in targets}
 
     def _values(self, signal: Signal, times: Floats, *, step: float) -> Floats | None:

@@ -18,7 +18,6 @@ from predictor.targets import Kind, Mode, Target
 MIDNIGHT = 1_772_496_000.0  # 3 March 2026, a Tuesday, 00:00 UTC: where the simulated clock starts
 TUESDAY = 1
 PACE = Pace(slow=60.0, fast=15.0, signal_age=15.0)
-BEFORE = 8  # days of generated history at the start: as far as a forecast looks back
 
 # 32 sequences a replica: an engine tuned for latency, so that the knee is where the batch is full.
 ENGINE = dataclasses.replace(engine.QWEN_32B_H100_TP2, max_num_seqs=32)

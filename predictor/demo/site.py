@@ -72,7 +72,7 @@ def described(stage: Stage) -> dict[str, Any]:
         "warm_up": scenario.TYPICAL_WARM_UP,
         "maximum": scenario.MAXIMUM,
         "minimum": scenario.MINIMUM,
-        "days_before": scenario.BEFORE,
+        "days_before": stage.options.days,
         "dollars_per_hour": scenario.ENGINE.gpus * scenario.GPU_PRICE,
         "gpus": scenario.ENGINE.gpus,
         "surge": surge,

@@ -11,7 +11,7 @@ from models.policy.decision import Decision
 from predictor.board import Board, Entry, Plans
 from predictor.demo import film, scenario
 from predictor.demo.cluster import Autoscaled, SimulatedCluster
-from predictor.demo.options import DemoOptions
+from predictor.demo.options import MOST_DAYS, DemoOptions
 from predictor.demo.past import WarmStart
 from predictor.history import History
 from predictor.loops import Loops, World
@@ -101,8 +101,8 @@ class Stage:
 
     def begin(self, source: SignalSource) -> None:
         """Builds the loops over a source that reads the pages of Floorcast's fleet, and takes the first decision."""
-        history = History(step=scenario.PACE.slow, span=scenario.BEFORE * DAY)
-        warm = WarmStart(source, self.traffic, seed=self.options.seed)
+        history = History(step=scenario.PACE.slow, span=MOST_DAYS * DAY)
+        warm = WarmStart(source, self.traffic, seed=self.options.seed, days=self.options.days)
         self._loops = Loops(
             World(self.clock, warm, SimulatedCluster(self.floorcast), self.chronicle),
             self.board,

@@ -24,7 +24,8 @@ function describe() {
     ? `The same HPA with a floor under it that Floorcast moves ahead of the load.`
     : "No HPA: Floorcast sets the replica count itself.";
   at("about").textContent = `Two simulated fleets of ${scene.model} (${scene.gpus} GPUs a replica), the same requests to both. `
-    + `Each starts at midnight with ${scene.days_before} earlier days of generated history; from then on everything is read from the replicas' own metrics pages. One surge today has no precedent.`;
+    + (scene.days_before ? `Floorcast starts at midnight knowing ${scene.days_before} earlier days, which are generated; ` : "Floorcast starts at midnight knowing nothing; ")
+    + "from then on all it knows is read from the replicas' own metrics pages. One surge today has no precedent.";
   at("floorcast-how").textContent = owner;
   at("hpa-how").textContent = `Aims at ${number(scene.hpa_target)} ${hpa} a replica, ${scene.minimum} to ${scene.maximum} replicas.`;
   at("floor-legend").hidden = scene.owner !== "hpa";

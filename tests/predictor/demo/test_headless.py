@@ -12,7 +12,7 @@ MEASURED = ("requests", "missed_ttft", "rejected", "replica_hours", "starts")
 
 
 def played(hours: float, **options: object) -> dict[str, object]:
-    stage = Stage(DemoOptions(hours=hours, **options))  # type: ignore[arg-type]
+    stage = Stage(DemoOptions(hours=hours, days=1, **options))  # type: ignore[arg-type]
     source = pages.in_process(stage)
     stage.begin(source)
     while not stage.over:
@@ -22,7 +22,7 @@ def played(hours: float, **options: object) -> dict[str, object]:
 
 
 def test_json_is_one_object_with_both_fleets_and_nothing_else_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
-    assert demo.run(DemoOptions(hours=0.25, seed=3, output=Output.JSON)) == 0
+    assert demo.run(DemoOptions(hours=0.25, days=0, seed=3, output=Output.JSON)) == 0
     out, err = capsys.readouterr()
     outcome = json.loads(out)
     assert (outcome["seed"], outcome["simulated_seconds"]) == (3, 900)
@@ -32,7 +32,7 @@ def test_json_is_one_object_with_both_fleets_and_nothing_else_on_stdout(capsys: 
 
 
 def test_the_table_shows_both_fleets_and_a_verdict(capsys: pytest.CaptureFixture[str]) -> None:
-    assert demo.run(DemoOptions(hours=0.1, output=Output.TABLE)) == 0
+    assert demo.run(DemoOptions(hours=0.1, days=1, output=Output.TABLE)) == 0
     out = capsys.readouterr().out
     for words in ("Floorcast", "HPA on queue", "replica-hours", "first token later than", "No difference on rejected"):
         assert words in " ".join(out.split())
@@ -40,9 +40,26 @@ def test_the_table_shows_both_fleets_and_a_verdict(capsys: pytest.CaptureFixture
 
 @pytest.mark.parametrize("owner", list(Owner))
 def test_the_same_seed_gives_the_same_day(owner: Owner) -> None:
-    first, again, other = (played(0.5, seed=seed, owner=owner) for seed in (4, 4, 5))
+    first, again, other = (played(0.3, seed=seed, owner=owner) for seed in (4, 4, 5))
     assert first == again
     assert first["floorcast"] != other["floorcast"]
+
+
+def test_a_cold_start_decides_from_its_first_readings_on() -> None:
+    stage = Stage(DemoOptions(hours=0.2, days=0))
+    source = pages.in_process(stage)
+    stage.begin(source)
+    assert stage.entry.decision is not None
+    while not stage.over:
+        stage.step()
+    source.close()
+    assert stage.frames[0].band == {}
+    assert stage.frames[-1].band
+
+
+def test_a_step_before_the_beginning_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="begin"):
+        Stage(DemoOptions()).step()
 
 
 def test_each_fleet_accounts_for_every_request() -> None:

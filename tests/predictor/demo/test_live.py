@@ -20,7 +20,7 @@ from predictor.errors import ListenError
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """The page of a demo that plays a quarter of an hour as fast as it can, and is then over."""
-    options = DemoOptions(hours=0.25, minutes=0.01, port=0)
+    options = DemoOptions(hours=0.25, minutes=0.01, port=0, days=1)
     stage, stop, told = Stage(options), threading.Event(), []
     with live.serving(stage, options) as server:
         source = pages.over_http(stage, base=server.url)
@@ -70,7 +70,7 @@ def test_only_what_is_new_is_sent(address: str) -> None:
 
 def test_the_scenario_and_the_result_are_told(address: str) -> None:
     scene = get(f"{address}/api/scenario").json()
-    assert (scene["rival"], scene["owner"], scene["days_before"]) == ("queue", "hpa", 8)
+    assert (scene["rival"], scene["owner"], scene["days_before"]) == ("queue", "hpa", 1)
     assert get(f"{address}/api/result").json()["simulated_seconds"] == 900
 
 
@@ -101,7 +101,7 @@ def test_without_a_port_a_taken_usual_one_gives_way_to_a_free_one(monkeypatch: p
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_it_cleanly_after_the_first_decision(number: signal.Signals) -> None:
-    command = "from predictor import demo; raise SystemExit(demo.run(demo.DemoOptions(port=0)))"
+    command = "from predictor import demo; raise SystemExit(demo.run(demo.DemoOptions(port=0, days=1)))"
     with subprocess.Popen(  # noqa: S603  (our own interpreter and command)
         [sys.executable, "-c", command], stderr=subprocess.PIPE, text=True, env=os.environ | {"COLUMNS": "200"}
     ) as process:

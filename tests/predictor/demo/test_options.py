@@ -13,7 +13,15 @@ def test_by_default_a_day_passes_in_ten_minutes_on_the_page() -> None:
 
 @pytest.mark.parametrize(
     ("flag", "value"),
-    [("hours", 0.0), ("hours", float("nan")), ("hours", 200.0), ("minutes", -1.0), ("seed", -1), ("port", 70000)],
+    [
+        ("hours", 0.0),
+        ("hours", float("nan")),
+        ("hours", 200.0),
+        ("minutes", -1.0),
+        ("seed", -1),
+        ("days", 9),
+        ("port", 70000),
+    ],
 )
 def test_nonsense_is_refused_with_flag_value_and_remedy(flag: str, value: float) -> None:
     with pytest.raises(ConfigurationError, match=f"--{flag} is .*: must be .*; ") as refused:

@@ -11,7 +11,7 @@ DAYS = 7
 
 
 def past(signal: Signal, *, until: float = scenario.MIDNIGHT, seed: int = 1) -> Series:
-    warm = WarmStart(FakeSource(), scenario.traffic(seed), seed=seed)
+    warm = WarmStart(FakeSource(), scenario.traffic(seed), seed=seed, days=DAYS)
     since = scenario.MIDNIGHT - DAYS * 86400
     answer = warm.history([scenario.TARGET], signal, since=since, until=until, step=60)[scenario.TARGET.key]
     assert isinstance(answer, Series)
@@ -40,12 +40,26 @@ def test_the_same_seed_has_the_same_past() -> None:
 
 
 def test_what_was_not_generated_is_unknown() -> None:
-    warm = WarmStart(FakeSource(), scenario.traffic(1), seed=1)
+    warm = WarmStart(FakeSource(), scenario.traffic(1), seed=1, days=DAYS)
     answer = warm.history([scenario.TARGET], Signal.KV_USAGE, since=0, until=scenario.MIDNIGHT, step=60)
     assert answer == {scenario.TARGET.key: Unknown(Cause.EMPTY)}
 
 
+def test_a_cold_start_has_no_past() -> None:
+    warm = WarmStart(FakeSource(), scenario.traffic(1), seed=1, days=0)
+    answer = warm.history([scenario.TARGET], Signal.ARRIVALS, since=0, until=scenario.MIDNIGHT, step=60)
+    assert answer == {scenario.TARGET.key: Unknown(Cause.EMPTY)}
+
+
+def test_no_more_days_are_known_than_asked_for() -> None:
+    warm = WarmStart(FakeSource(), scenario.traffic(1), seed=1, days=2)
+    series = warm.history([scenario.TARGET], Signal.ARRIVALS, since=0, until=scenario.MIDNIGHT, step=60)
+    known = series[scenario.TARGET.key]
+    assert isinstance(known, Series)
+    assert known.start == scenario.MIDNIGHT - 2 * 86400
+
+
 def test_readings_are_those_of_the_source_behind() -> None:
     source = FakeSource(waiting=lambda _: 3.0)
-    warm = WarmStart(source, scenario.traffic(1), seed=1)
+    warm = WarmStart(source, scenario.traffic(1), seed=1, days=DAYS)
     assert warm.read([scenario.TARGET], now=5.0) == source.read([scenario.TARGET], now=5.0)
