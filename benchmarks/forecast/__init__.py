@@ -1,0 +1,1 @@
+"""How good, how fast and how large the forecast is: `python -m benchmarks.forecast --help`."""

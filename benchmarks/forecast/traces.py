@@ -1,0 +1,82 @@
+"""Traces as counts on their own grid."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from models.series import Floats
+
+MINUTE = 60.0
+SHORTEST = 12 * 3600.0  # seconds a trace must last to be averaged: in less, one surge is all there is
+TRAIN = 86400.0  # seconds of a trace that are not scored, or its first quarter
+
+
+@dataclasses.dataclass(frozen=True)
+class Trace:
+    """Requests per step.
+
+    Attributes:
+        name: file name without its endings.
+        step: seconds.
+        counts: shape (n,), NaN where unknown.
+        held_out: whether no choice was made on it: every second file of the folder in alphabetical order.
+    """
+
+    name: str
+    step: float
+    counts: Floats
+    held_out: bool
+
+    @property
+    def long(self) -> bool:
+        """Whether it counts in averages."""
+        return len(self.counts) * self.step >= SHORTEST
+
+    @property
+    def every(self) -> int:
+        """Steps between two forecasts that are scored."""
+        return max(round(120.0 / self.step), 1)
+
+    @property
+    def origins(self) -> "np.ndarray[tuple[int], np.dtype[np.intp]]":
+        """Indices at which forecasts are issued."""
+        return np.arange(1, len(self.counts), self.every)
+
+    @property
+    def scored_from(self) -> int:
+        """First index whose forecast is scored."""
+        return int(min(TRAIN / self.step, len(self.counts) / 4))
+
+
+def read(folder: Path) -> list[Trace]:
+    """All traces of a folder: request files (`arrival_s`) as requests a minute, others on the grid they come on."""
+    files = sorted(folder.glob("*.csv.gz")) + sorted(folder.glob("*.csv"))
+    return [_trace(path, held_out=i % 2 == 1) for i, path in enumerate(files)]
+
+
+def _trace(path: Path, *, held_out: bool) -> Trace:
+    frame = pd.read_csv(path)
+    name = path.name.removesuffix(".gz").removesuffix(".csv")
+    if "arrival_s" in frame:
+        minutes = np.floor((frame["arrival_s"] - frame["arrival_s"].min()).to_numpy() / MINUTE).astype(np.intp)
+        # The last minute is cut off by the end of the recording.
+        return Trace(name, MINUTE, np.bincount(minutes)[:-1].astype(np.float64), held_out)
+    starts = frame["minute"].to_numpy(dtype=np.float64) * MINUTE
+    step = float(np.median(np.diff(starts)))
+    places = np.rint((starts - starts[0]) / step).astype(np.intp)
+    values = np.full(int(places.max()) + 1, np.nan)
+    values[places] = frame["requests"].to_numpy(dtype=np.float64)
+    return Trace(name, step, values, held_out)
+
+
+def largest_ahead(trace: Trace, steps: int) -> Floats:
+    """What came: largest value over the next `steps` points of each origin, NaN where half or more is unknown."""
+    out = np.full(len(trace.origins), np.nan)
+    for i, origin in enumerate(trace.origins):
+        ahead = trace.counts[origin + 1 : origin + 1 + steps]
+        known = ahead[~np.isnan(ahead)]
+        if len(ahead) == steps and len(known) * 2 >= steps:
+            out[i] = known.max()
+    return out
