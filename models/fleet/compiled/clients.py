@@ -91,7 +91,7 @@ def lose(p: Record, i: int, t: float) -> None:
 
 @compiled
 def forget(p: Record, i: int, t: float) -> None:
-    """A request that will never be answered counts by that alone, even if a first token of an earlier try was judged."""
+    """A request that will never be answered counts as that alone, even if an earlier try had its first token."""
     x = view.requests(p)[i]
     p.met -= 1 if x.met == 1 else 0
     p.late -= 1 if x.met == 0 else 0

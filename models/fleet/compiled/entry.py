@@ -36,15 +36,12 @@ def fingerprint(modules: tuple[ModuleType, ...] = MODULES) -> str:
     return hashlib.sha256("".join(map(inspect.getsource, modules)).encode()).hexdigest()
 
 
-def _array(dtype: object) -> object:
-    kind = numba.from_dtype(dtype) if hasattr(dtype, "fields") else dtype
-    return numba.types.Array(kind, 1, "C")
-
-
-def _signature() -> object:
-    number, integer = numba.float64, numba.int64
-    chunk = numba.types.NamedTuple((_array(number), *[_array(integer)] * 4), layout.Chunk)
-    return integer(_array(layout.POOL), chunk, number, integer)
+def _signature() -> Any:  # noqa: ANN401  (numba's types are of no use to mypy)
+    types: Any = numba.types
+    number, integer = types.Array(types.float64, 1, "C"), types.Array(types.int64, 1, "C")
+    chunk = types.NamedTuple((number, integer, integer, integer, integer), layout.Chunk)
+    pool = types.Array(numba.from_dtype(layout.POOL), 1, "C")
+    return types.int64(pool, chunk, types.float64, types.int64)
 
 
 def _build(sources: str) -> Any:  # noqa: ANN401  (what numba returns has no type of its own)

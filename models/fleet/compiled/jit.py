@@ -3,6 +3,7 @@
 Call `compiled` on a plain typed function; what it calls has to be compiled as well.
 """
 
+# ruff: noqa: ANN401  (the typing and lowering objects of numba have no public types)
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar, cast
 

@@ -34,7 +34,7 @@ def bucket_table() -> np.ndarray[tuple[int, int], np.dtype[np.int8]]:
     table = np.stack(rows).astype(np.int8)
     if table.max() >= PAGE_BUCKETS:
         raise ValueError(f"{table.max() + 1} buckets on a page: at most {PAGE_BUCKETS}")
-    return table  # type: ignore[return-value]  # numpy types a stack by its dtype only
+    return table
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)

@@ -43,7 +43,7 @@ SEEN_ITL = SEEN_TTFT + PAGE_BUCKETS
 SEEN_E2E = SEEN_ITL + PAGE_BUCKETS
 SCRAPE_COLUMNS = SEEN_E2E + PAGE_BUCKETS
 
-F, I, SHORT = np.float64, np.int64, np.int32
+FLOAT, INT, SHORT = np.float64, np.int64, np.int32
 
 
 def _fields(kind: type, names: str) -> list[tuple[str, type]]:
@@ -53,48 +53,54 @@ def _fields(kind: type, names: str) -> list[tuple[str, type]]:
 # Constants first. Seconds, tokens and blocks throughout; `fixed` is a + overhead, `w4` is w^4, both of the step law.
 POOL = np.dtype(
     [
-        *_fields(F, "fixed w4 d b c q alpha0"),
-        ("base", F, (MOST_SEQUENCES + 1,)),  # seconds of a decode step by sequences, KV reads not included
-        *_fields(I, "blocks shift mask budget max_seqs reserve_prompt ahead prefix router leaves slots retries router_room"),
-        *_fields(F, "objective timeout backoff scrape_interval scrape_loss affinity_slack"),
-        *_fields(I, "seed window keeps_log"),
+        *_fields(FLOAT, "fixed w4 d b c q alpha0"),
+        ("base", FLOAT, (MOST_SEQUENCES + 1,)),  # seconds of a decode step by sequences, KV reads not included
+        *_fields(
+            INT, "blocks shift mask budget max_seqs reserve_prompt ahead prefix router leaves slots retries router_room"
+        ),
+        *_fields(FLOAT, "objective timeout backoff scrape_interval scrape_loss affinity_slack"),
+        *_fields(INT, "seed window keeps_log"),
         # Where the arrays are, and how long those are that grow with the requests; see `view`.
-        *_fields(I, "replicas_at requests_at when_at load_at retries_at deadlines_at scrapes_at router_scrapes_at"),
-        *_fields(I, "life_at cache_at homes_at log_at requests_size deadlines_size log_size"),
+        *_fields(INT, "replicas_at requests_at when_at load_at retries_at deadlines_at scrapes_at router_scrapes_at"),
+        *_fields(INT, "life_at cache_at homes_at log_at requests_size deadlines_size log_size"),
         ("bucket_of", np.int8, (3, BINS)),  # page bucket by bin: TTFT, ITL, end to end
         # State of the pool.
-        *_fields(F, "now area area_at below below_at router_scrape_at last_end"),
+        *_fields(FLOAT, "now area area_at below below_at router_scrape_at last_end"),
         *_fields(
-            I,
+            INT,
             "next_arrival sequence arrived finished rejected timed_out failed resent met late in_system ready blocked"
             " is_below preempted tokens first_tokens gaps peak_running peak_waiting recomputed hit_tokens",
         ),
-        *_fields(I, "router_head router_tail router_waiting free_head requests_used retry_count ring_head ring_count"),
-        *_fields(I, "turn life_count router_scrapes"),
-        *_fields(F, "ttft_sum itl_sum e2e_sum tpot_sum"),
-        *_fields(I, "tpot_count"),
-        ("ttft", I, (BINS,)),
-        ("itl", I, (BINS,)),
-        ("e2e", I, (BINS,)),
+        *_fields(INT, "router_head router_tail router_waiting free_head requests_used"),
+        *_fields(INT, "retry_count ring_head ring_count"),
+        *_fields(INT, "turn life_count router_scrapes"),
+        *_fields(FLOAT, "ttft_sum itl_sum e2e_sum tpot_sum"),
+        *_fields(INT, "tpot_count"),
+        ("ttft", INT, (BINS,)),
+        ("itl", INT, (BINS,)),
+        ("e2e", INT, (BINS,)),
     ],
     align=True,
 )
 
 REPLICA = np.dtype(
     [
-        *_fields(I, "phase command slot pod mode rows"),
-        *_fields(F, "ends life_at scrape_at began mute_until square seen_until crash_at drain_until"),
+        *_fields(INT, "phase command slot pod mode rows"),
+        *_fields(FLOAT, "ends life_at scrape_at began mute_until square seen_until crash_at drain_until"),
         # The batch. `step` counts engine steps; sequences finish at a step, the heap is ordered by it.
-        *_fields(I, "step planned running decoding partial completing free context run_tail prefill owed_blocks owed_places"),
-        *_fields(I, "wait_head wait_tail waiting waiting_tokens blocked last_pick"),
+        *_fields(
+            INT,
+            "step planned running decoding partial completing free context run_tail prefill owed_blocks owed_places",
+        ),
+        *_fields(INT, "wait_head wait_tail waiting waiting_tokens blocked last_pick"),
         # Counters of its page.
-        *_fields(I, "arrived finished prompt_tokens tokens preempted scrapes allocated"),
-        *_fields(F, "ttft_sum itl_sum e2e_sum"),
-        ("phases", I, (64,)),  # decoding sequences by the step (mod block) at which they need a block
-        ("ttft", I, (PAGE_BUCKETS,)),
-        ("itl", I, (PAGE_BUCKETS,)),
-        ("e2e", I, (PAGE_BUCKETS,)),
-        ("heap", I, (MOST_SEQUENCES,)),
+        *_fields(INT, "arrived finished prompt_tokens tokens preempted scrapes allocated"),
+        *_fields(FLOAT, "ttft_sum itl_sum e2e_sum"),
+        ("phases", INT, (64,)),  # decoding sequences by the step (mod block) at which they need a block
+        ("ttft", INT, (PAGE_BUCKETS,)),
+        ("itl", INT, (PAGE_BUCKETS,)),
+        ("e2e", INT, (PAGE_BUCKETS,)),
+        ("heap", INT, (MOST_SEQUENCES,)),
     ],
     align=True,
 )
@@ -102,16 +108,16 @@ REPLICA = np.dtype(
 # `arrived` is the client's first try, `sent` the present one; `target` what is to be prefilled, `done` of it.
 REQUEST = np.dtype(
     [
-        *_fields(F, "arrived sent queued first last"),
-        *_fields(I, "finish sequence session"),
+        *_fields(FLOAT, "arrived sent queued first last"),
+        *_fields(INT, "finish sequence session"),
         *_fields(SHORT, "prompt output made target done shared next prev state replica tries met log"),
     ],
     align=True,
 )
 
-LIFE_EVENT = np.dtype([("at", F), ("slot", I), ("kind", I)], align=True)
-LOG = np.dtype([("first", F), ("end", F), ("scheduled", F), ("preempted", I)], align=True)
-CACHED = np.dtype([("session", I), ("tokens", I), ("stored", I)], align=True)
+LIFE_EVENT = np.dtype([("at", FLOAT), ("slot", INT), ("kind", INT)], align=True)
+LOG = np.dtype([("first", FLOAT), ("end", FLOAT), ("scheduled", FLOAT), ("preempted", INT)], align=True)
+CACHED = np.dtype([("session", INT), ("tokens", INT), ("stored", INT)], align=True)
 MOST_LIFE_EVENTS = 256
 CACHE_PLACES = 4096  # sessions a replica remembers the prefix of, by hash; a power of two
 
@@ -120,7 +126,7 @@ class Memory(NamedTuple):
     """All arrays of a pool.
 
     `trees` has shape (2, 2 x leaves): when each slot has its next event, and how loaded it is for the router.
-    `scrapes` has shape (slots, window, SCRAPE_COLUMNS), `router_scrapes` (window, 4): time, arrived, waiting, in system.
+    `scrapes` has shape (slots, window, SCRAPE_COLUMNS), `router_scrapes` (window, 4).
     `deadlines` is a ring of requests by the time at which their clients give up, shape (n,).
     """
 

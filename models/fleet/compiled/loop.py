@@ -3,6 +3,8 @@
 from models.fleet.compiled import clients, living, queues, routing, scheduling, scraping, tree, view
 from models.fleet.compiled.jit import Record, compiled
 from models.fleet.compiled.layout import (
+    DRAINING,
+    GONE,
     LIFE,
     NEED_ARRIVALS,
     NEED_DEADLINES,
@@ -12,7 +14,6 @@ from models.fleet.compiled.layout import (
     REACHED,
     Chunk,
 )
-from models.fleet.compiled.routing import WHEN
 
 
 @compiled
@@ -22,8 +23,8 @@ def act(p: Record, t: float) -> None:
     rep = view.replicas(p)[r]
     if rep.ends == t:
         scheduling.end_step(p, rep, t)
-        if rep.phase == living.DRAINING and rep.running + rep.waiting == 0:
-            living.go(p, r, living.GONE, t)
+        if rep.phase == DRAINING and rep.running + rep.waiting == 0:
+            living.go(p, r, GONE, t)
             return
         scheduling.plan(p, rep, t)
     elif rep.life_at == t:
@@ -71,6 +72,14 @@ def client_acts(p: Record, t: float) -> None:
 
 
 @compiled
+def obey(p: Record) -> None:
+    """Does what was asked of the slots between two calls."""
+    for r in range(p.slots):
+        if view.replicas(p)[r].command != living.NO_COMMAND:
+            living.obey(p, r, p.now)
+
+
+@compiled
 def run(pool: Record, chunk: Chunk, to: float, more: int) -> int:
     """Lets time pass until `to`, or until somebody else has to do something; says which.
 
@@ -81,14 +90,12 @@ def run(pool: Record, chunk: Chunk, to: float, more: int) -> int:
         more: 1 when further chunks follow, so that the end of this one is no reason to go on without.
     """
     p = pool[0]
-    for r in range(p.slots):
-        if view.replicas(p)[r].command != living.NO_COMMAND:
-            living.obey(p, r, p.now)
+    obey(p)
     arrivals = chunk.times.shape[0]
     while p.life_count == 0:
         arrival = chunk.times[p.next_arrival] if p.next_arrival < arrivals else NEVER
         replica_at, client_at = view.when(p)[1], clients_turn(p)
-        t = min(min(arrival, replica_at), min(client_at, p.router_scrape_at))
+        t = min(arrival, replica_at, client_at, p.router_scrape_at)
         if more == 1 and p.next_arrival == arrivals:
             return NEED_ARRIVALS
         if t > to:

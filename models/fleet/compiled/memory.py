@@ -23,7 +23,8 @@ class PoolSettings:
 
     Attributes:
         ttft_objective: seconds to the first token beyond which a request counts as missed.
-        router: "round-robin", "least-in-flight", "least-tokens" (KV in use and queued over capacity) or "prefix-affine".
+        router: "round-robin", "least-in-flight", "least-tokens" (KV in use and queued, over capacity) or
+            "prefix-affine".
         affinity_slack: requests by which a session's replica may exceed the least loaded before the session moves.
         router_room: requests that may wait in the router; further ones are refused.
         timeout: seconds without a first token after which a client gives up a try; None for never.

@@ -14,11 +14,12 @@ from models.fleet.compiled.profiles import Profile
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LifeEvent:
-    """Something that happened to a replica: "ready", "crashed" or "gone"."""
+    """Something that happened to a replica: "ready", "crashed" or "gone"; and whether it had been sent a request."""
 
     at: float
     slot: int
     kind: str
+    served: bool
 
 
 KINDS = {layout.BECAME_READY: "ready", layout.CRASHED: "crashed", layout.GONE: "gone"}
@@ -81,6 +82,11 @@ class Pool:
         """The present, seconds."""
         return float(self._m.pool[0]["now"])
 
+    @property
+    def settled(self) -> bool:
+        """Whether everything asked of the replicas has been done."""
+        return not self._m.replicas["command"].any()
+
     def offer(self, more: requests.Requests) -> None:
         """Requests that will arrive. Raises ValueError for times already passed."""
         if len(more) == 0:
@@ -117,7 +123,10 @@ class Pool:
 
     def _happened(self) -> list[LifeEvent]:
         events = self._m.life[: int(self._m.pool[0]["life_count"])]
-        return [LifeEvent(float(e["at"]), int(e["slot"]), KINDS[int(e["kind"])]) for e in events]
+        served = self._m.replicas["arrived"]
+        return [
+            LifeEvent(float(e["at"]), int(e["slot"]), KINDS[int(e["kind"])], bool(served[e["slot"]])) for e in events
+        ]
 
     # ----------------------------------------------------------------------------------------------- what is so
     @property

@@ -27,7 +27,7 @@ def hit(p: Record, rep: Record, x: Record) -> int:
     entry = view.cached(p, rep.slot, place_of(x.session))
     if entry.session != x.session or rep.allocated - entry.stored > p.blocks << p.shift:
         return 0
-    return (min(min(x.shared, entry.tokens), x.prompt - 1) >> p.shift) << p.shift  # type: ignore[no-any-return]
+    return (min(x.shared, entry.tokens, x.prompt - 1) >> p.shift) << p.shift
 
 
 @compiled

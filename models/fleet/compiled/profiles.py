@@ -61,10 +61,10 @@ class Profile:
         weights_bytes: read before the first request.
         token_budget: tokens in one step at most (max_num_batched_tokens).
         max_num_seqs: sequences in one batch at most.
-        block: tokens in which the KV cache is given out; a power of two. In tokens (1) the peak of the real vLLM 0.19 run
-            comes out exactly (49 sequences); in vLLM's blocks of 16 it is one less: real prompts share their first block.
-        reserve_prompt: admit only when the blocks of the whole prompt are free (vLLM since 0.19), not just of its chunk.
-        async_scheduling: plan a step while the one before runs (vLLM since 0.14, seen in the trace of the real 0.19 run):
+        block: tokens in which the KV cache is given out; a power of two. By tokens (1) the peak of the real vLLM 0.19
+            run comes out exactly (49 sequences); by vLLM's blocks of 16 it is one less, for a reason not yet found.
+        reserve_prompt: admit only when the room for the whole prompt is free, not just for its chunk (vLLM since 0.19).
+        async_scheduling: plan a step while the one before runs (vLLM since 0.14; seen in the trace of the 0.19 run):
             a request joins, and what a finished one held is free, one step later. Where alpha0 was calibrated without
             it, alpha0 holds that step already.
         prefix_caching: reuse the KV of a session's earlier turns.

@@ -113,7 +113,6 @@ def leave_router(p: Record, i: int) -> None:
 @compiled
 def retry_later(p: Record, i: int, at: float) -> None:
     """Into the heap of requests that come back, by time. `retries` has room for every request record."""
-    q = view.requests(p)
     retries = view.retries(p)
     view.requests(p)[i].state = RETRYING
     place = p.retry_count

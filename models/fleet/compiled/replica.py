@@ -16,21 +16,21 @@ from models.fleet.compiled.jit import Record, compiled
 from models.fleet.compiled.layout import ID_BITS, NOTHING, STRETCH
 
 
-# ------------------------------------------------------------------------------------------------------- step and blocks
+# ------------------------------------------------------------------------------------------------------ step and blocks
 @compiled
 def step_time(p: Record, decoding: int, prefill: int, context: int, square: float) -> float:
     """Seconds of one step; `square` is the sum of chunk x (start + chunk / 2)."""
     x = p.d * (decoding + prefill)
     xx = x * x
     root = math.sqrt(math.sqrt(p.w4 + xx * xx))
-    return p.fixed + root + p.b * decoding + p.c * context + p.q * square  # type: ignore[no-any-return]
+    return p.fixed + root + p.b * decoding + p.c * context + p.q * square
 
 
 @compiled
 def stretch_time(p: Record, rep: Record, steps: int) -> float:
     """Seconds of so many steps of the present batch without prefill."""
     first = p.base[rep.decoding] + p.c * rep.context
-    return steps * first + p.c * rep.decoding * (0.5 * steps * (steps - 1))  # type: ignore[no-any-return]
+    return steps * first + p.c * rep.decoding * (0.5 * steps * (steps - 1))
 
 
 @compiled
@@ -45,7 +45,7 @@ def steps_at(p: Record, rep: Record, t: float) -> float:
 @compiled
 def blocks(p: Record, tokens: int) -> int:
     """Blocks that hold so many tokens."""
-    return (tokens + p.mask) >> p.shift  # type: ignore[no-any-return]
+    return (tokens + p.mask) >> p.shift
 
 
 @compiled
@@ -72,7 +72,7 @@ def steps_until_full(p: Record, rep: Record, most: int) -> int:
     return steps
 
 
-# -------------------------------------------------------------------------------------------------- what a step leads to
+# ------------------------------------------------------------------------------------------------- what a step leads to
 @compiled
 def finish(p: Record, rep: Record, i: int, t: float) -> None:
     """The last token of a request."""
@@ -177,7 +177,6 @@ def preempt(p: Record, rep: Record, t: float) -> None:
 @compiled
 def end_step(p: Record, rep: Record, t: float) -> None:
     """The step or the stretch under way is over: every sequence has its tokens, at the time t."""
-    q = view.requests(p)
     n, steps = rep.decoding, rep.planned
     if rep.mode == STRETCH:
         rep.free -= growth(p, rep, steps)  # a mixed step took its blocks when it was planned

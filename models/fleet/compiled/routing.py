@@ -3,7 +3,6 @@
 from models.fleet.compiled import queues, scheduling, tree, view
 from models.fleet.compiled.jit import Record, compiled
 from models.fleet.compiled.layout import (
-    CACHE_PLACES,
     LEAST_TOKENS,
     NEVER,
     NOTHING,
@@ -21,7 +20,7 @@ TIE = 2.0**-40  # of equals the one picked longest ago, as proxies do: below any
 def update(p: Record, r: int) -> None:
     """After anything happened in slot r: when it acts next, and how loaded it is."""
     rep = view.replicas(p)[r]
-    tree.place(view.when(p), r, min(min(rep.ends, rep.life_at), rep.scrape_at))
+    tree.place(view.when(p), r, min(rep.ends, rep.life_at, rep.scrape_at))
     load = NEVER
     if rep.phase == READY:
         load = float(rep.running + rep.waiting)
@@ -38,7 +37,7 @@ def next_in_turn(p: Record) -> int:
         p.turn = p.turn + 1 if p.turn + 1 < p.slots else 0
         if view.replicas(p)[p.turn].phase == READY:
             break
-    return p.turn  # type: ignore[no-any-return]
+    return p.turn
 
 
 @compiled
@@ -51,7 +50,7 @@ def home(p: Record, session: int) -> int:
         if rep.phase == READY and rep.pod == row[2]:
             least_rep = view.replicas(p)[least]
             if rep.running + rep.waiting <= least_rep.running + least_rep.waiting + p.affinity_slack:
-                return row[1]  # type: ignore[no-any-return]
+                return row[1]
     row[0], row[1], row[2] = session, least, view.replicas(p)[least].pod
     return least
 

@@ -53,7 +53,6 @@ def end_step(p: Record, rep: Record, t: float) -> None:
 @compiled
 def make_room(p: Record, rep: Record, t: float) -> bool:
     """Preempts until the blocks that the next tokens need are free, and takes them. True when one was preempted."""
-    q = view.requests(p)
     any_preempted = False
     while rep.phases[rep.step & p.mask] > rep.free:
         replica.preempt(p, rep, t)
@@ -109,7 +108,7 @@ def fits(p: Record, rep: Record, x: Record, room: int) -> bool:
 
 @compiled
 def go_on(p: Record, rep: Record, t: float) -> bool:
-    """The next chunk of the partial prefill. True when there is no room for it: it is the newest, so it is preempted."""
+    """The next chunk of the partial prefill. True when there is no room for it: as the newest it is preempted."""
     q = view.requests(p)
     x = q[rep.partial]
     tokens = min(x.target - x.done, p.budget - rep.decoding)

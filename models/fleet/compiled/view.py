@@ -4,7 +4,7 @@ So every function needs just the record. Passing the arrays instead costs a copy
 operations on the reference count of each.
 """
 
-from numba import carray
+from numba import carray  # type: ignore[attr-defined]  # exported in fact, not in its stubs
 
 from models.fleet.compiled import layout
 from models.fleet.compiled.jit import Floats, Ints, Record, Records, compiled, pointer
@@ -28,13 +28,13 @@ def requests(p: Record) -> Records:
 @compiled
 def when(p: Record) -> Floats:
     """Tournament over the slots: the next event of each, seconds."""
-    return carray(pointer(p.when_at), (2 * p.leaves,), layout.F)  # type: ignore[no-any-return]
+    return carray(pointer(p.when_at), (2 * p.leaves,), layout.FLOAT)
 
 
 @compiled
 def load(p: Record) -> Floats:
     """Tournament over the slots: how loaded each is for the router."""
-    return carray(pointer(p.load_at), (2 * p.leaves,), layout.F)  # type: ignore[no-any-return]
+    return carray(pointer(p.load_at), (2 * p.leaves,), layout.FLOAT)
 
 
 @compiled
@@ -53,13 +53,13 @@ def deadlines(p: Record) -> Records:
 def scrape_row(p: Record, slot: int, row: int) -> Floats:
     """One scrape of one replica, shape (SCRAPE_COLUMNS,)."""
     at = p.scrapes_at + (slot * p.window + row) * layout.SCRAPE_COLUMNS * WORD
-    return carray(pointer(at), (layout.SCRAPE_COLUMNS,), layout.F)  # type: ignore[no-any-return]
+    return carray(pointer(at), (layout.SCRAPE_COLUMNS,), layout.FLOAT)
 
 
 @compiled
 def router_scrape_row(p: Record, row: int) -> Floats:
     """One scrape of the router: time, sent, waiting, in the system."""
-    return carray(pointer(p.router_scrapes_at + row * 4 * WORD), (4,), layout.F)  # type: ignore[no-any-return]
+    return carray(pointer(p.router_scrapes_at + row * 4 * WORD), (4,), layout.FLOAT)
 
 
 @compiled
@@ -78,7 +78,7 @@ def cached(p: Record, slot: int, place: int) -> Record:
 @compiled
 def home(p: Record, place: int) -> Ints:
     """The sessions' replicas, by place of the hash: session, slot, pod."""
-    return carray(pointer(p.homes_at + place * 3 * WORD), (3,), layout.I)  # type: ignore[no-any-return]
+    return carray(pointer(p.homes_at + place * 3 * WORD), (3,), layout.INT)
 
 
 @compiled
