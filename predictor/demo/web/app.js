@@ -9,6 +9,7 @@ const BANDS = [["0.5", "0.8", 0.6], ["0.8", "0.95", 0.4], ["0.95", "0.99", 0.2]]
 const at = (id) => document.getElementById(id);
 const number = (value, digits = 0) => value.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: digits });
 const frames = [];
+const looks = []; // [real seconds, simulated seconds] of the last answers
 let scene = null;
 let present = null;
 
@@ -29,7 +30,6 @@ function describe() {
   at("floorcast-how").textContent = owner;
   at("hpa-how").textContent = `Aims at ${number(scene.hpa_target)} ${hpa} a replica, ${scene.minimum} to ${scene.maximum} replicas.`;
   at("floor-legend").hidden = scene.owner !== "hpa";
-  at("pace").textContent = `${number(scene.speed)} × real time`;
   at("made").textContent = `Seed ${scene.seed}. A replica runs at most ${scene.max_num_seqs} sequences at once and is planned for ${scene.concurrency}; `
     + `warm-ups are drawn, about ${number(scene.warm_up / 60, 1)} min; a first token is late after ${scene.objective} s; GPUs at $${(scene.dollars_per_hour / scene.gpus).toFixed(2)} an hour. `
     + `The floor is raised for the load that is not exceeded with ${number(scene.raise_quantile * 100)} %.`;
@@ -161,6 +161,17 @@ function draw() {
   drawBoth("missed", "missed", view);
 }
 
+/** How fast the day really passes: a busy machine may not keep up with the speed asked for. */
+function showPace() {
+  looks.push([performance.now() / 1000, present.t]);
+  if (looks.length > 12) looks.shift();
+  const [[then, from], [now, to]] = [looks[0], looks.at(-1)];
+  const real = now - then > 3 ? (to - from) / (now - then) : scene.speed;
+  at("pace").textContent = real > 0.85 * scene.speed
+    ? `${number(scene.speed)} × real time`
+    : `${number(real)} × real time; ${number(scene.speed)} × asked for, this machine is busy`;
+}
+
 function show() {
   const share = (100 * present.t) / present.end;
   at("clock").textContent = present.over && present.end % 86400 === 0 ? "24:00" : clock(present.t);
@@ -182,8 +193,9 @@ async function look() {
     present = await ask(`/api/state?since=${frames.length}`);
     frames.push(...present.news);
     at("lost").hidden = true;
+    if (present.over) at("pace").textContent = "the day is over";
+    else showPace();
     if (present.over && !wasOver) {
-      at("pace").textContent = "the day is over";
       document.querySelector("input[name=span][value='0']").checked = true;
     }
     show();
