@@ -2,6 +2,7 @@
 
     FloorcastError              exit 1: could not go on
     ├── ConfigurationError  exit 2: refused before anything was started
+    ├── HistoryError        exit 1: a recorded history cannot be read, or holds nothing to replay
     └── ListenError         exit 1: the address for metrics and health is not to be had
 
 What a signal source or the API server answers is no error but a value (`Unknown`, `Refused`): the loops go on.
@@ -29,3 +30,7 @@ class ConfigurationError(FloorcastError):
 
 class ListenError(FloorcastError):
     """The address to serve on is taken or does not exist."""
+
+
+class HistoryError(FloorcastError):
+    """A recorded history cannot be used: file, line, column, and what to do about it."""

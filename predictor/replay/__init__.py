@@ -1,0 +1,1 @@
+"""What would have been: a recorded history replayed through the service's own forecaster and rules."""

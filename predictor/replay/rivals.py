@@ -1,0 +1,179 @@
+"""What the forecast is compared with, at the same origins and from the same points. Each gives (origins, quantiles)."""
+
+import dataclasses
+import importlib
+import importlib.util
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from statsforecast.models import AutoARIMA, AutoETS, SimpleExponentialSmoothingOptimized
+
+from models.forecasting import conformal
+from models.forecasting.settings import DAY
+from models.series import Floats
+from predictor.replay.backtest import Replayed
+
+WINDOW = 7200.0  # seconds a model is fitted on, as for the level in the service
+LEAST = 10  # points: what the rival planner waits for
+BATCH = 2000
+MEDIAN = 0.5
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rival:
+    """One way to forecast.
+
+    Attributes:
+        name: for tables.
+        text: what it does.
+        sampled: whether it is too slow for every origin.
+        bounds: bounds at some origins (places among the origins), shape (places, quantiles).
+    """
+
+    name: str
+    text: str
+    sampled: bool
+    bounds: Callable[[Replayed, Sequence[int]], Floats]
+
+
+def window(one: Replayed, place: int) -> Floats:
+    """Known values of the two hours that end at an origin, at least ten steps long."""
+    end = int(one.origins[place]) + 1
+    values = one.series.values  # noqa: PD011  (no frame)
+    tail = values[max(end - max(round(WINDOW / one.series.step), LEAST), 0) : end]
+    return np.asarray(tail[~np.isnan(tail)])
+
+
+def ses(one: Replayed, places: Sequence[int]) -> Floats:
+    """Level by optimised simple exponential smoothing, shape (places,)."""
+    model, out = SimpleExponentialSmoothingOptimized(), np.full(len(places), np.nan)
+    for i, place in enumerate(places):
+        known = window(one, place)
+        if len(known) > 1:
+            out[i] = model.forecast(y=known, h=1)["mean"][0]
+    return out
+
+
+def level(one: Replayed, places: Sequence[int]) -> Floats:
+    """The present level, whatever the probability."""
+    return _same(ses(one, places), one)
+
+
+def last_value(one: Replayed, places: Sequence[int]) -> Floats:
+    """The last known value, whatever the probability: the planner's `constant`."""
+    known = [window(one, place) for place in places]
+    return _same(np.array([values[-1] if len(values) else np.nan for values in known]), one)
+
+
+def conformal_ses(one: Replayed, places: Sequence[int]) -> Floats:
+    """SES plus split-conformal quantiles of a day of its past misses, in the unit of the values."""
+    return _around(one, ses(one, range(len(one.origins))))[list(places)]
+
+
+def seasonal_naive(one: Replayed, places: Sequence[int]) -> Floats:
+    """What came over the same horizon a day ago (on the first day: SES), plus its own split-conformal quantiles."""
+    back = max(round(DAY / (one.every * one.series.step)), 1)
+    before = np.concatenate([np.full(back, np.nan), one.came])[: len(one.came)]
+    # A horizon of a day ago has passed unless it is longer than a day: then it would be the future.
+    if one.steps * one.series.step > DAY:
+        before[:] = np.nan
+    return _around(one, np.where(np.isnan(before), ses(one, range(len(one.origins))), before))[list(places)]
+
+
+def _around(one: Replayed, centre: Floats) -> Floats:
+    """Centre plus quantiles of a day of scores, of those only whose horizon has passed."""
+    lag = -(-one.steps // one.every)
+    width = max(round(DAY / (one.every * one.series.step)), 1)
+    scores = np.concatenate([np.full(width + lag, np.nan), one.came - centre])
+    windows = np.lib.stride_tricks.sliding_window_view(scores, width)[1 : len(centre) + 1]
+    parts = [conformal.quantiles(windows[i : i + BATCH], one.probabilities) for i in range(0, len(windows), BATCH)]
+    return np.asarray(np.maximum.accumulate(centre[:, None] + np.concatenate(parts), axis=1))
+
+
+def native_ets(one: Replayed, places: Sequence[int]) -> Floats:
+    """Largest upper limit of AutoETS's own intervals over the horizon."""
+    asked: list[Any] = [round(200 * q - 100, 6) for q in one.probabilities if q > MEDIAN]
+
+    def bounds(known: Floats) -> Floats:
+        found = AutoETS(season_length=1).forecast(y=known, h=one.steps, level=sorted(asked))
+        limits = {float(name[3:]): values for name, values in found.items() if name.startswith("hi-")}
+        wide = [limits.get(round(200 * q - 100, 6), found["mean"]) for q in one.probabilities]
+        return np.array([np.max(values) for values in wide])
+
+    return _fitted(one, places, bounds)
+
+
+def arima(one: Replayed, places: Sequence[int]) -> Floats:
+    """Largest point forecast of an automatic ARIMA: the planner has no quantiles."""
+    return _fitted(one, places, lambda known: np.max(AutoARIMA().forecast(y=known, h=one.steps)["mean"]))
+
+
+def kalman(one: Replayed, places: Sequence[int]) -> Floats:
+    """Largest point forecast of a local linear trend: noise diag(1, .1), observation noise 10, as the planner has."""
+    return _fitted(one, places, lambda known: np.float64(np.max(_local_trend(known, one.steps))))
+
+
+def prophet(one: Replayed, places: Sequence[int]) -> Floats:
+    """Largest point forecast of Prophet, refitted on the last 50 points as the planner does."""
+    model = importlib.import_module("prophet").Prophet
+
+    def bounds(known: Floats) -> Floats:
+        points = known[-50:]
+        times = pd.date_range("2024-01-01", periods=len(points) + one.steps, freq=f"{one.series.step:g}s")
+        fitted = model(daily_seasonality=False, weekly_seasonality=False)
+        fitted.fit(pd.DataFrame({"ds": times[: len(points)], "y": points}))
+        return np.asarray(np.max(fitted.predict(pd.DataFrame({"ds": times[len(points) :]}))["yhat"]))
+
+    return _fitted(one, places, bounds)
+
+
+def _fitted(one: Replayed, places: Sequence[int], bounds: Callable[[Floats], Floats | np.float64]) -> Floats:
+    """Bounds from a model fitted at each place; NaN with too few points, or where the model gives up."""
+    out = np.full((len(places), len(one.probabilities)), np.nan)
+    for i, place in enumerate(places):
+        known = window(one, place)
+        if len(known) <= LEAST:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they warn of every series they cannot fit well
+            try:
+                out[i] = bounds(known)
+            except (NotImplementedError, ValueError, ArithmeticError):  # constant or too short for the model
+                continue
+    return out
+
+
+def _local_trend(known: Floats, steps: int) -> Floats:
+    state, spread = np.array([known[0], 0.0]), np.eye(2) * 1000.0
+    move, noise = np.array([[1.0, 1.0], [0.0, 1.0]]), np.diag([1.0, 0.1])
+    for value in known[1:]:
+        state, spread = move @ state, move @ spread @ move.T + noise
+        gain = spread[:, 0] / (spread[0, 0] + 10.0)
+        state = state + gain * (value - state[0])
+        spread = spread - np.outer(gain, spread[0])
+    return np.asarray(state[0] + state[1] * np.arange(1, steps + 1))
+
+
+def _same(values: Floats, one: Replayed) -> Floats:
+    return np.repeat(values[:, None], len(one.probabilities), axis=1)
+
+
+ALL: tuple[Rival, ...] = (
+    Rival("conformal SES", "level plus quantiles of its past misses", sampled=False, bounds=conformal_ses),
+    Rival("seasonal naive", "the same time yesterday, likewise", sampled=False, bounds=seasonal_naive),
+    Rival("reactive level", "the smoothed load of now", sampled=False, bounds=level),
+    Rival("planner: constant", "the last value", sampled=False, bounds=last_value),
+    Rival("AutoETS intervals", "its own upper limits", sampled=True, bounds=native_ets),
+    Rival("planner: ARIMA", "point forecast", sampled=True, bounds=arima),
+    Rival("planner: Kalman", "point forecast", sampled=True, bounds=kalman),
+    Rival("planner: Prophet", "point forecast", sampled=True, bounds=prophet),
+)
+OPTIONAL: Mapping[str, str] = {"planner: Prophet": "prophet"}
+
+
+def missing() -> tuple[str, ...]:
+    """Names of rivals whose package is not installed."""
+    return tuple(name for name, package in OPTIONAL.items() if importlib.util.find_spec(package) is None)
