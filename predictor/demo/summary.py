@@ -87,7 +87,7 @@ def promise_kept(floorcast: dict[str, Any], hpa: dict[str, Any]) -> bool:
 def table(outcome: dict[str, Any]) -> rich.table.Table:
     """The two fleets side by side."""
     hours = outcome["simulated_seconds"] / 3600
-    shown = rich.table.Table(title=f"{hours:g} h simulated, seed {outcome['seed']}", box=rich.box.SIMPLE_HEAD)
+    shown = rich.table.Table(title=f"{hours:.4g} h simulated, seed {outcome['seed']}", box=rich.box.SIMPLE_HEAD)
     shown.add_column("since midnight")
     shown.add_column("Floorcast", justify="right")
     shown.add_column(f"HPA on {outcome['rival']}", justify="right")

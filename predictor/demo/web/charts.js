@@ -56,7 +56,7 @@ export class Chart {
     pen.lineWidth = 1;
     pen.textAlign = "right";
     pen.textBaseline = "middle";
-    const rows = this.height > 200 ? 5 : 4;
+    const rows = range.top % 5 === 0 ? 5 : 4; // round numbers beside the grid
     for (let i = 0; i <= rows; i += 1) {
       const value = (range.top / rows) * i;
       const y = Math.round(this.y(value)) + 0.5;
