@@ -68,7 +68,7 @@ def test_a_page_of_something_else_has_no_series() -> None:
 LABEL_TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r", exclude_categories=["Cs"]), max_size=12)
 
 
-@given(st.dictionaries(st.from_regex(r"[a-z_][a-z0-9_]{0,8}", fullmatch=True), LABEL_TEXT, max_size=4), st.floats())
+@given(st.dictionaries(st.from_regex(r"_?[a-z][a-z0-9_]{0,8}", fullmatch=True), LABEL_TEXT, max_size=4), st.floats())
 def test_whatever_the_labels_and_the_value_they_come_back(labels: dict[str, str], value: float) -> None:
     escaped = {
         name: text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for name, text in labels.items()
