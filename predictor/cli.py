@@ -118,6 +118,7 @@ def demo(  # noqa: PLR0913, PLR0917  (one parameter a flag)
     owner: Annotated[
         Literal["hpa", "scale"], typer.Option(help="A floor under an HPA, or the replica count itself.")
     ] = "hpa",
+    days: Annotated[int, typer.Option(help="Earlier days of generated history at the start; 0 is a cold start.")] = 8,
     rival: Annotated[
         Literal["queue", "load"], typer.Option(help="What the HPAs follow: the queue, or running and waiting requests.")
     ] = "queue",
@@ -136,6 +137,7 @@ def demo(  # noqa: PLR0913, PLR0917  (one parameter a flag)
         minutes=minutes,
         output=options.Output.JSON if json else page,
         owner=ports.Owner(owner),
+        days=days,
         rival=options.Rival(rival),
         host=host,
         port=port,
