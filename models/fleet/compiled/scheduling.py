@@ -98,12 +98,12 @@ def admit(p: Record, rep: Record, i: int, t: float) -> None:
 
 
 @compiled
-def fits(p: Record, rep: Record, x: Record, room: int) -> bool:
-    """Whether a waiting request may join: a place in the batch, and blocks for its prompt (or its first chunk)."""
+def entry_blocks(p: Record, x: Record, room: int) -> int:
+    """Blocks that have to be free for a waiting request to join: for its whole prompt, or for its first chunk."""
     tokens = x.prompt + x.made
     if p.reserve_prompt == 0:
         tokens = min(tokens, room)
-    return rep.running < p.max_seqs and replica.blocks(p, tokens) <= rep.free
+    return replica.blocks(p, tokens)
 
 
 @compiled
@@ -129,7 +129,7 @@ def admit_in_order(p: Record, rep: Record, t: float) -> int:
         x = view.requests(p)[i]
         if x.queued > rep.seen_until:
             return UNSEEN
-        if not fits(p, rep, x, room - rep.prefill):
+        if rep.running == p.max_seqs or entry_blocks(p, x, room - rep.prefill) > rep.free:
             return STUCK
         admit(p, rep, i, t)
         if not chunk(p, rep, x, room - rep.prefill):
@@ -140,6 +140,15 @@ def admit_in_order(p: Record, rep: Record, t: float) -> int:
 @compiled
 def plan(p: Record, rep: Record, t: float) -> None:
     """Decides at a step boundary what the engine does next, and until when."""
+    schedule(p, rep, t)
+    if rep.mode == IDLE and rep.waiting > 0:
+        rep.seen_until = t  # what the last step still held is free now
+        schedule(p, rep, t)
+
+
+@compiled
+def schedule(p: Record, rep: Record, t: float) -> None:
+    """Who is in the next step."""
     if rep.running == rep.owed_places:
         replica.pay(rep)  # nothing could be planned ahead: the engine waited for the last step and looks again now
         rep.seen_until = t
@@ -188,7 +197,7 @@ def cut(p: Record, rep: Record, t: float) -> None:
     steps = min(steps + p.ahead, rep.planned)
     x = view.requests(p)[rep.wait_head]
     left = rep.free - replica.growth(p, rep, steps) - rep.phases[(rep.step + steps) & p.mask]
-    if rep.running >= p.max_seqs or replica.blocks(p, x.prompt + x.made) > left:
+    if rep.running >= p.max_seqs or entry_blocks(p, x, p.budget - rep.decoding) > left:
         measuring.blocked(p, rep, 1, t)
     elif steps < rep.planned:
         rep.planned = steps

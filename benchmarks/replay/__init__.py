@@ -1,0 +1,1 @@
+"""Replays a request file on one simulated replica."""

@@ -1,0 +1,1 @@
+"""Policies driven on the simulated fleet: the one place that knows both."""

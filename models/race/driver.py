@@ -1,0 +1,92 @@
+"""Drives autoscalers on a simulated cluster: time passes, requests come, each policy decides at its interval."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+
+from models.fleet.compiled import deployment, seen
+from models.fleet.compiled.cluster import Cluster
+from models.fleet.compiled.deployment import Deployment
+from models.fleet.compiled.seen import Sight
+from models.fleet.compiled.workload import Source
+from models.policy.context import Supply
+from models.policy.decision import Decision
+from models.policy.protocol import Autoscaler, Observation
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Lane:
+    """One pool in a run.
+
+    Attributes:
+        policy: who sets its replica count.
+        source: its requests.
+        minimum: replicas at least.
+        maximum: replicas at most.
+        sight: how its pages are looked at.
+        stuck_after: seconds without getting ready after which a pod no longer counts as supply.
+    """
+
+    policy: Autoscaler
+    source: Source
+    minimum: int = 1
+    maximum: int = 1000
+    sight: Sight = dataclasses.field(default_factory=Sight)
+    stuck_after: float = 1200.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.minimum <= self.maximum:
+            raise ValueError(f"minimum {self.minimum!r} and maximum {self.maximum!r}: must be 0 <= minimum <= maximum")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Moment:
+    """One decision in a run: what was seen and what was decided, by pool."""
+
+    now: float
+    observations: Mapping[str, Observation]
+    decisions: Mapping[str, Decision]
+
+
+def drive(cluster: Cluster, lanes: Mapping[str, Lane], *, until: float, interval: float) -> Iterator[Moment]:
+    """Runs a cluster until a time, one decision a pool each `interval` seconds, and tells of each moment.
+
+    A run goes on where the last one ended if that was at a multiple of the interval; the results are then the same bits
+    as those of one run. A decision outside the lane's bounds is cut to them, as the API would.
+
+    Raises ValueError when lanes and deployments have different names, or `interval` is not positive.
+    """
+    if set(lanes) != set(cluster.deployments):
+        raise ValueError(f"lanes {sorted(lanes)} and deployments {sorted(cluster.deployments)} differ")
+    if interval <= 0:
+        raise ValueError(f"interval is {interval!r} s: must be positive")
+    while cluster.now < until:
+        observations = {name: observe(cluster.deployments[name], lane) for name, lane in lanes.items()}
+        decisions = {name: lane.policy.decide(observations[name]) for name, lane in lanes.items()}
+        for name, lane in lanes.items():
+            cluster.scale(name, min(max(decisions[name].replicas, lane.minimum), lane.maximum))
+        yield Moment(cluster.now, observations, decisions)
+        end = min(cluster.now + interval, until)
+        for name, lane in lanes.items():
+            cluster.deployments[name].pool.offer(lane.source.between(cluster.now, end))
+        cluster.advance(end)
+
+
+def observe(target: Deployment, lane: Lane) -> Observation:
+    """What an autoscaler sees of a pool now."""
+    return Observation(
+        now=target.pool.now,
+        replicas=target.wanted,
+        minimum=lane.minimum,
+        maximum=lane.maximum,
+        supply=supply(target, stuck_after=lane.stuck_after),
+        readings=seen.readings(target.pool, lane.sight),
+    )
+
+
+def supply(target: Deployment, *, stuck_after: float) -> Supply:
+    """The pods by what they can do; draining ones are none."""
+    now = target.pool.now
+    ready = sum(pod.phase is deployment.Phase.READY for pod in target.pods)
+    coming = [pod for pod in target.pods if pod.phase in (deployment.Phase.PENDING, deployment.Phase.STARTING)]
+    stuck = sum(now - pod.created > stuck_after for pod in coming)
+    return Supply(ready=ready, warming=len(coming) - stuck, stuck=stuck)
