@@ -168,8 +168,6 @@ class Tick:
         if since < 0:
             return []
         mine = [lane for lane in group.rows if lane in left]
-        if not mine:
-            return []
         width = group.lanes.heard.shape[1]
         heard = group.lanes.heard[[group.rows[lane] for lane in mine]]
         now = self.block(mine, since + width)[:, :width]

@@ -54,8 +54,7 @@ class Ridge:
         square = self.moments[rows, :, :-1]
         own = np.diagonal(square, axis1=1, axis2=2)
         penalty = PENALTY * own / np.maximum(self.count[rows], 1.0)[:, None]
-        floor = 1e-6 * own.max(axis=1, initial=0.0, keepdims=True) + 1e-9
-        system = square + (penalty + floor)[:, :, None] * np.eye(square.shape[1])
+        system = square + (penalty + 1e-9)[:, :, None] * np.eye(square.shape[1])
         self.coefficients[rows] = np.linalg.solve(system, self.moments[rows, :, -1:])[..., 0]
 
     def predict(self, inputs: Floats) -> Floats:

@@ -1,15 +1,8 @@
-"""Windows over rows of values on a grid: the largest value ahead, the last known value."""
+"""The largest value ahead of each point of a grid."""
 
 import numpy as np
 
 from models.series import Floats
-
-
-def filled(values: Floats) -> Floats:
-    """Each gap filled with the last known value before it; gaps at the start stay NaN. Shape (rows, n)."""
-    known = ~np.isnan(values)
-    last = np.maximum.accumulate(np.where(known, np.arange(values.shape[1]), 0), axis=1)
-    return np.asarray(np.take_along_axis(values, last, axis=1))
 
 
 def largest_ahead(values: Floats, steps: int) -> Floats:

@@ -57,3 +57,22 @@ def test_a_gap_never_becomes_zero_and_is_said() -> None:
     outlook = forecast(Series(0.0, 30.0, values), 120.0)
     assert outlook.quality is Quality.DEGRADED
     assert outlook.at(0.5) > 35
+
+
+def test_a_series_that_fell_silent_long_ago_keeps_its_last_level() -> None:
+    values = np.concatenate([np.full(100, 7.0), np.full(500, np.nan)])
+    outlook = forecast(Series(0.0, 60.0, values), 300.0)
+    assert outlook.quality is Quality.DEGRADED
+    assert outlook.level == pytest.approx(7.0)
+    assert outlook.at(0.5) >= 7.0
+
+
+def test_horizons_keep_their_order_and_their_own_length() -> None:
+    forecaster = Forecaster()
+    outlooks = forecaster.update({"a": humps(1500.0)}, horizons={"a": (600.0, 40.0, 41.0)})["a"]
+    assert [o.horizon for o in outlooks if isinstance(o, Forecast)] == [600.0, 40.0, 41.0]
+
+
+def test_a_history_with_negative_values_is_read_as_zero_there() -> None:
+    values = np.tile([-5.0, 3.0], 50)
+    assert forecast(Series(0.0, 60.0, values), 120.0).at(0.99) > 2.9

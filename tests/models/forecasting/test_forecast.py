@@ -1,0 +1,25 @@
+import pytest
+
+from models.forecasting.forecast import Forecast, Quality
+
+
+def forecast(quantiles: dict[float, float], horizon: float = 60.0) -> Forecast:
+    return Forecast(0.0, horizon, 1.0, quantiles, Quality.COLD)
+
+
+def test_a_quantile_that_was_not_forecast_is_never_understated() -> None:
+    found = forecast({0.5: 1.0, 0.9: 2.0, 0.99: 3.0})
+    assert [found.at(q) for q in (0.1, 0.5, 0.6, 0.9, 0.95, 0.999)] == [1.0, 1.0, 2.0, 2.0, 3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "quantiles", [{}, {0.0: 1.0}, {1.0: 1.0}, {0.5: -1.0}, {0.5: float("nan")}, {0.5: 2.0, 0.9: 1.0}]
+)
+def test_nonsense_is_no_forecast(quantiles: dict[float, float]) -> None:
+    with pytest.raises(ValueError, match="quantiles"):
+        forecast(quantiles)
+
+
+def test_a_horizon_is_positive() -> None:
+    with pytest.raises(ValueError, match="horizon"):
+        forecast({0.5: 1.0}, horizon=0.0)
