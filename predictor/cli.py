@@ -146,6 +146,72 @@ def demo(  # noqa: PLR0913, PLR0917  (one parameter a flag)
     raise typer.Exit(run(chosen))
 
 
+@app.command()
+def backtest(  # noqa: PLR0913, PLR0917  (one parameter a flag)
+    file: Annotated[
+        list[Path] | None,
+        typer.Option("--file", help="A file in the traces' format; repeat it for more.", show_default=False),
+    ] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", help="Any CSV file, with --columns.", show_default=False)] = None,
+    columns: Annotated[
+        str, typer.Option(help="Its columns: time=ts,requests=rps[,target=..,in_flight=..].", show_default=False)
+    ] = "",
+    unit: Annotated[
+        Literal["rate", "count", "total"], typer.Option(help="Its requests: a second, a row, or a running total.")
+    ] = "rate",
+    zone: Annotated[str, typer.Option(help="Time zone of times that name none, and of hours of day.")] = "UTC",
+    since: Annotated[
+        str, typer.Option(help="How much history to ask Prometheus for, as 14d; with --config.", show_default=False)
+    ] = "",
+    config: ConfigOption = None,
+    warm_up: Annotated[
+        str, typer.Option(help="Of a new replica: 5m, or several: 2m,5m,10m.", show_default="5m, or as configured")
+    ] = "",
+    every: Annotated[str, typer.Option(help="Distance between two forecasts.")] = "2m",
+    step: Annotated[
+        str, typer.Option(help="Distance between two points.", show_default="1m, or as recorded or configured")
+    ] = "",
+    quantile: Annotated[
+        float | None, typer.Option(help="Judge the floor at this one only.", show_default=False)
+    ] = None,
+    objective: Annotated[float, typer.Option(help="Share of the load that should find enough replicas.")] = 0.99,
+    concurrency: Annotated[
+        float | None, typer.Option(help="Requests in flight one replica carries.", show_default=False)
+    ] = None,
+    throughput: Annotated[
+        float | None, typer.Option(help="Requests a second one replica carries.", show_default=False)
+    ] = None,
+    duration: Annotated[str, typer.Option(help="Time a request takes, with --concurrency.", show_default=False)] = "",
+    slow: Annotated[bool, typer.Option(help="Compare with ARIMA, Kalman and AutoETS too.")] = True,  # noqa: FBT002
+    out: Annotated[Path, typer.Option(help="Folder for report.html and backtest.csv.")] = Path("backtest"),
+) -> None:
+    """Replay a history and say whether a floor pays on it, at which quantile, and why not if not."""
+    settings = _settings(config, {}) if since or config else None
+    from predictor.replay import command, csvfiles  # noqa: PLC0415  (late: it brings in statsforecast and plotly)
+
+    asked = command.Asked(
+        files=tuple(file or ()),
+        csv=csv,
+        columns=columns,
+        unit=csvfiles.Unit(unit),
+        zone=zone,
+        since=since,
+        settings=settings,
+        warm_up=warm_up,
+        every=every,
+        step=step,
+        quantile=quantile,
+        objective=objective,
+        concurrency=concurrency,
+        throughput=throughput,
+        duration=duration,
+        slow=slow,
+        out=out,
+        arguments=tuple(sys.argv[2:]),
+    )
+    raise typer.Exit(command.run(asked))
+
+
 @config_app.command()
 def validate(config: ConfigOption = None) -> None:
     """Read the configuration as `run` would and say what it comes to; exit code 2 when it cannot be used."""

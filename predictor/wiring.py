@@ -32,14 +32,18 @@ def source(settings: Settings, workloads: ClusterWorkloads) -> SignalSource:
     Raises:
         CatalogError: the catalogue, or a query of the configuration, cannot be used.
     """
-    engines = shelf.load(
-        overrides={
-            name: {str(signal): query for signal, query in own.items()} for name, own in settings.signals.items()
-        }
-    )
     if settings.source.kind is sections.SourceKind.PROMETHEUS:
-        return PrometheusSource(_prometheus(settings.source.prometheus), engines)
-    return _scraping(settings.source.scrape, engines, workloads)
+        return prometheus(settings)
+    return _scraping(settings.source.scrape, _engines(settings), workloads)
+
+
+def prometheus(settings: Settings) -> PrometheusSource:
+    """The Prometheus of the configuration, which also knows the past.
+
+    Raises:
+        CatalogError: as in `source`.
+    """
+    return PrometheusSource(_prometheus(settings.source.prometheus), _engines(settings))
 
 
 def pace(settings: Settings) -> Pace:
@@ -59,6 +63,11 @@ def history(settings: Settings) -> History:
 def outlooks(settings: Settings, past: History) -> Outlooks:
     """The forecasting stage."""
     return Outlooks(Forecaster(convert.forecast(settings)), past, pace(settings))
+
+
+def _engines(settings: Settings) -> catalog.Catalog:
+    overrides = {name: {str(signal): query for signal, query in own.items()} for name, own in settings.signals.items()}
+    return shelf.load(overrides=overrides)
 
 
 def _prometheus(given: sections.Prometheus) -> PrometheusSettings:

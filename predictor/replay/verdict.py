@@ -115,8 +115,8 @@ def _against(economics: Economics, best: Option, objective: float) -> Verdict:
     instead = _cheapest(economics, objective)
     gain = 1 - best.paid / instead.paid
     reached = (
-        f"the floor at {name(best)} raises the share of the load that finds enough replicas from"
-        f" {economics.reactive.met:.1%} to {best.met:.1%}"
+        f"it raises the share of the load that finds enough replicas from {economics.reactive.met:.1%} to"
+        f" {best.met:.1%}"
     )
     if gain >= MATTERS:
         text = (
@@ -127,8 +127,8 @@ def _against(economics: Economics, best: Option, objective: float) -> Verdict:
     comparison = "cheaper" if gain < -MATTERS else "as good"
     text = (
         f"A floor does not pay here: {name(instead)} is {comparison}"
-        f" ({instead.paid:,.0f} replica-hours against {best.paid:,.0f} at {name(best)} for {objective:.0%} of the load):"
-        f" {_why(instead)}."
+        f" ({instead.paid:,.0f} replica-hours against {best.paid:,.0f} at {name(best)}, for {objective:.0%} of the"
+        f" load): {_why(instead)}."
     )
     return _verdict(economics, Answer.NOT, text, best, instead)
 

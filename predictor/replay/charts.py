@@ -1,0 +1,163 @@
+"""The report's figures. Times are not stored with every curve: a start and a distance are enough on a grid."""
+
+import dataclasses
+import json
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from models.series import Floats
+from predictor.replay.backtest import Replayed
+from predictor.replay.economics import Economics, Kind
+from predictor.replay.scores import Scores
+from predictor.replay.verdict import Verdict
+
+BLUE, ORANGE, GREEN, GREY = "#3b82f6", "#f97316", "#10b981", "#8a8f98"
+SHADES = ("rgba(59,130,246,0.16)", "rgba(59,130,246,0.22)", "rgba(59,130,246,0.30)")
+BAND = (0.5, 0.8, 0.95, 0.99)  # what is drawn; the table has the rest
+NAMES = {
+    Kind.REACTIVE: "autoscaler alone",
+    Kind.MINIMUM: "fixed minimum",
+    Kind.HEADROOM: "headroom",
+    Kind.FLOOR: "floor",
+}
+UNITS = {"arrivals": "requests/s", "in_flight": "requests in flight"}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Axis:
+    """Regular times in milliseconds, as plotly takes them, of every `thin`-th point of n."""
+
+    x0: float
+    dx: float
+    thin: int
+
+    def largest(self, values: Floats) -> Any:  # noqa: ANN401  (an array, for plotly)
+        """The largest of each `thin` values, in 32 bits."""
+        whole = -(-len(values) // self.thin) * self.thin
+        padded = np.concatenate([values, np.full(whole - len(values), np.nan)])
+        return np.fmax.reduce(padded.reshape(-1, self.thin), axis=1).astype(np.float32)
+
+    def line(self, values: Floats, *, name: str, color: str, **more: object) -> go.Scatter:
+        """A curve."""
+        shape = {"color": color, "width": 1.4, **more.pop("line", {})}  # type: ignore[dict-item]
+        return go.Scatter(x0=self.x0, dx=self.dx, y=self.largest(values), name=name, mode="lines", line=shape, **more)
+
+
+def band(one: Replayed, *, thin: int) -> str:
+    """What was forecast against what came, and where scores begin."""
+    axis = Axis(one.times[0] * 1000, one.every * one.series.step * 1000 * thin, thin)
+    drawn = [q for q in BAND if q in one.probabilities] or list(one.probabilities[-4:])
+    figure = go.Figure()
+    for i, q in enumerate(drawn):
+        curve = one.bounds[:, one.probabilities.index(q)]
+        fill = {"fill": "tonexty", "fillcolor": SHADES[min(i - 1, 2)]} if i else {}
+        thick = {"line": {"width": 1.6 if q == drawn[-2] else 0.8}} if i else {"line": {"width": 0.6}}
+        figure.add_trace(axis.line(curve, name=f"p{q * 100:g}", color=BLUE, **fill, **thick))
+    figure.add_trace(axis.line(one.came, name="came", color=ORANGE))
+    figure.add_trace(axis.line(one.level, name="level", color=GREY, visible="legendonly"))
+    begins = one.times[min(one.scored_from, len(one.times) - 1)] * 1000
+    figure.add_vline(x=begins, line={"dash": "dot", "color": GREY, "width": 1})
+    return _json(figure, y=UNITS.get(str(one.key[1]), str(one.key[1])), time=True)
+
+
+def by_hour(scores: Scores) -> str:
+    """Coverage by hour of day at the probabilities that matter."""
+    figure = go.Figure()
+    one = scores.replayed
+    for q, color in zip((0.9, 0.95, 0.99), (GREEN, BLUE, ORANGE), strict=True):
+        if q in one.probabilities:
+            values = scores.hours[:, one.probabilities.index(q)]
+            figure.add_trace(
+                go.Scatter(
+                    x=list(range(24)), y=values, name=f"p{q * 100:g}", mode="lines+markers", line={"color": color}
+                )
+            )
+            figure.add_hline(y=q, line={"dash": "dot", "color": color, "width": 1})
+    figure.update_xaxes(dtick=3, title="hour of day")
+    figure.update_yaxes(tickformat=".0%")
+    return _json(figure, y="covered")
+
+
+def loss_by_hour(scores: Scores) -> str:
+    """Pinball loss by hour of day."""
+    figure, one = go.Figure(), scores.replayed
+    for q, color in zip((0.9, 0.95, 0.99), (GREEN, BLUE, ORANGE), strict=True):
+        if q in one.probabilities:
+            values = scores.hourly_pinball[:, one.probabilities.index(q)]
+            figure.add_trace(go.Bar(x=list(range(24)), y=values, name=f"p{q * 100:g}", marker={"color": color}))
+    figure.update_xaxes(dtick=3, title="hour of day")
+    return _json(figure, y="pinball loss")
+
+
+def trade(found: Economics) -> str:
+    """Replica-hours against the load that found too few, for each way."""
+    figure = go.Figure()
+    colors = {Kind.FLOOR: BLUE, Kind.HEADROOM: GREEN, Kind.MINIMUM: GREY, Kind.REACTIVE: ORANGE}
+    dearest = 1.6 * max(one.paid for one in found.of(Kind.FLOOR))
+    for kind, color in colors.items():
+        options = [one for one in found.of(kind) if one.paid <= dearest]
+        figure.add_trace(
+            go.Scatter(
+                x=[one.paid for one in options],
+                y=[1 - one.met for one in options],
+                text=[_setting(one.kind, one.setting) for one in options],
+                name=NAMES[kind],
+                mode="lines+markers" if len(options) > 1 else "markers",
+                marker={"color": color, "size": 9 if kind in (Kind.FLOOR, Kind.REACTIVE) else 6},
+                line={"color": color, "width": 1.2},
+                hovertemplate="%{text}<br>%{x:,.0f} replica-hours<br>%{y:.2%} of the load short<extra></extra>",
+            )
+        )
+    figure.update_xaxes(title="replica-hours, warming included")
+    figure.update_yaxes(tickformat=".1%", rangemode="tozero")
+    return _json(figure, y="load that found too few replicas")
+
+
+def replicas(found: Economics, verdict: Verdict, *, thin: int) -> str:
+    """What the load took, what was ready without a floor and with the one the verdict is about."""
+    axis = Axis(found.start * 1000, found.step * 1000 * thin, thin)
+    floors = [q for q in found.courses if q]
+    chosen = verdict.floor.setting if verdict.floor else min(floors, key=lambda q: abs(q - 0.95))
+    steps: dict[str, Any] = {"line": {"shape": "hv"}}
+    figure = go.Figure()
+    ready = found.courses[0.0].ready.astype(np.float64)
+    figure.add_trace(axis.line(ready, name="ready, autoscaler alone", color=GREY, **steps))
+    ready = found.courses[chosen].ready.astype(np.float64)
+    figure.add_trace(axis.line(ready, name=f"ready, floor at p{chosen * 100:g}", color=BLUE, line={"shape": "hv"}))
+    figure.add_trace(axis.line(np.ceil(found.need - 1e-9), name="needed", color=ORANGE, line={"shape": "hv"}))
+    return _json(figure, y="replicas", time=True)
+
+
+def _setting(kind: Kind, setting: float) -> str:
+    match kind:
+        case Kind.FLOOR:
+            return f"floor at p{setting * 100:g}"
+        case Kind.MINIMUM:
+            return f"minimum of {setting:.0f}"
+        case Kind.HEADROOM:
+            return f"{setting:.0%} headroom"
+        case Kind.REACTIVE:
+            return "autoscaler alone"
+
+
+def _json(figure: go.Figure, *, y: str, time: bool = False) -> str:
+    """A figure without colours of paper and ink, which the page sets; "<" cannot end the script it stands in."""
+    faint = "rgba(128,128,128,0.22)"
+    figure.update_layout(
+        template="none",
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        margin={"l": 64, "r": 16, "t": 12, "b": 44},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        hovermode="x unified" if time else "closest",
+        dragmode="zoom",
+    )
+    figure.update_xaxes(gridcolor=faint, zerolinecolor=faint, linecolor=faint)
+    figure.update_yaxes(gridcolor=faint, zerolinecolor=faint, title=y)
+    if time:
+        figure.update_xaxes(type="date")
+    plain = json.loads(figure.to_json())
+    plain["layout"].pop("template", None)
+    return json.dumps(plain, separators=(",", ":")).replace("<", "\\u003c")

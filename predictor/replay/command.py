@@ -1,0 +1,307 @@
+"""`floorcast backtest`: from what was asked for on the command line to the report."""
+
+import dataclasses
+import shlex
+import zoneinfo
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import rich.console
+import rich.progress
+import rich.table
+import structlog
+from pydantic_core import PydanticCustomError
+
+from models.capacity import duration
+from models.capacity.profile import Profile
+from models.forecasting.settings import ForecastSettings
+from models.policy.planning import Objectives
+from models.signals import Signal
+from predictor import wiring
+from predictor.clock import SystemClock
+from predictor.errors import ConfigurationError, HistoryError
+from predictor.outlooks import FORECAST_SIGNALS
+from predictor.ports import Clock
+from predictor.replay import asked, backtest, csvfiles, economics, report, scores, tracefiles, verdict
+from predictor.replay.recorded import Note, Recorded
+from predictor.settings import convert, durations, sections
+from predictor.settings.root import Settings
+
+WARM_UP = 300.0  # seconds, where neither the command line nor a configuration says
+SLOW_FOR = 12  # replays for which slow rivals are asked; each takes them half a minute
+LEAST_POINTS = 10
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The command line; a source is one of `files`, `csv` and `since`. Durations and numbers are still text.
+
+    Attributes:
+        files: in the traces' format.
+        csv: a CSV file.
+        columns: which of its columns is what.
+        unit: what its requests and tokens are given in.
+        zone: of local times and of hours of day.
+        since: how far back a Prometheus is asked.
+        settings: the configuration, with `since`.
+        warm_up: warm-ups, separated by commas.
+        every: distance between two forecasts.
+        step: distance between two points.
+        quantile: the one probability to judge.
+        objective: share of the load that should find enough replicas.
+        concurrency: requests in flight one replica carries.
+        throughput: requests a second one replica carries.
+        duration: of a request.
+        slow: whether slow rivals are asked.
+        out: folder of the report.
+        arguments: the command line as it was given.
+    """
+
+    files: tuple[Path, ...] = ()
+    csv: Path | None = None
+    columns: str = ""
+    unit: csvfiles.Unit = csvfiles.Unit.RATE
+    zone: str = "UTC"
+    since: str = ""
+    settings: Settings | None = None
+    warm_up: str = ""
+    every: str = "2m"
+    step: str = ""
+    quantile: float | None = None
+    objective: float = verdict.OBJECTIVE
+    concurrency: float | None = None
+    throughput: float | None = None
+    duration: str = ""
+    slow: bool = True
+    out: Path = Path("backtest")
+    arguments: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        sources = sum(bool(one) for one in (self.files, self.csv, self.since))
+        if sources != 1:
+            raise ConfigurationError(
+                f"{sources} sources are given; give one of --file, --csv with --columns, or --since with --config"
+            )
+        if self.csv and not self.columns:
+            raise ConfigurationError("--columns: is missing; say which column is what, as in time=ts,requests=rps")
+        for name in ("concurrency", "throughput"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ConfigurationError(f"--{name}: {value:g} must be a positive number")
+        if not 0 < self.objective < 1:
+            raise ConfigurationError(f"--objective: {self.objective:g} must lie between 0 and 1, as 0.99")
+
+
+def run(given: Asked, *, clock: Clock | None = None) -> int:
+    """Runs the back-test and prints its sentence. Returns the exit code.
+
+    Raises:
+        ConfigurationError: the command line cannot be used.
+        HistoryError: the recorded history cannot be.
+    """
+    clock = clock or SystemClock()
+    terminal = rich.console.Console(stderr=True)
+    with _bar(terminal) as bar:
+        outcome = made(given, clock.now(), bar)
+    page, table = report.write(outcome, given.out)
+    out = rich.console.Console()
+    _show(outcome, out)
+    out.print(f"\n{outcome.headline}\n", highlight=False, soft_wrap=True, markup=False)
+    out.print(f"{page} and {table} have the rest.", highlight=False, soft_wrap=True, markup=False)
+    return 0
+
+
+def made(given: Asked, now: float, bar: rich.progress.Progress) -> report.Outcome:
+    """What the back-test finds; `now` is Unix seconds."""
+    step = bar.add_task("reading", total=None)
+    recorded = _recorded(given, now)
+    objectives, assumed = _objectives(given, recorded)
+    questions = _questions(given, recorded)
+    bar.update(step, description="forecasting", total=1.0)
+    found = backtest.run(recorded.series, questions, tell=lambda share: bar.update(step, completed=share))
+    graded = _graded(found, given, bar)
+    weighed = list(_weighed(found, recorded, objectives))
+    notes = (*recorded.notes, *assumed)
+    if len(found) > SLOW_FOR and given.slow:
+        notes = (*notes, Note("rivals", f"slow ones are compared on the first {SLOW_FOR} of {len(found)} replays"))
+    return report.Outcome(
+        command=shlex.join(("floorcast", "backtest", *given.arguments)),
+        made_at=now,
+        notes=notes,
+        absolute=recorded.absolute,
+        zone=str(questions.forecast.zone),
+        scores=tuple(graded),
+        overall=tuple(scores.overall(graded)),
+        economics=tuple(weighed),
+        verdicts=tuple(verdict.of(one, objective=given.objective, only=_only(given, questions)) for one in weighed),
+        objective=given.objective,
+    )
+
+
+@contextmanager
+def _bar(terminal: rich.console.Console) -> Iterator[rich.progress.Progress]:
+    columns = (
+        rich.progress.TextColumn("{task.description}"),
+        rich.progress.BarColumn(),
+        rich.progress.TaskProgressColumn(),
+        rich.progress.TimeRemainingColumn(),
+    )
+    with rich.progress.Progress(*columns, console=terminal, transient=True) as bar:
+        yield bar
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+
+def _recorded(given: Asked, now: float) -> Recorded:
+    step = _seconds("--step", given.step) if given.step else None
+    if given.files:
+        recorded = tracefiles.read(given.files, step=step)
+    elif given.csv:
+        mapped = csvfiles.mapped(given.columns)
+        recorded = csvfiles.read(given.csv, csvfiles.Reading(mapped, given.unit, _zone(given.zone), step))
+    else:
+        recorded = _from_prometheus(given, now)
+    forecast = [one for (_, signal), one in recorded.series.items() if signal in FORECAST_SIGNALS]
+    if not any(len(one) >= LEAST_POINTS for one in forecast):
+        raise HistoryError(f"fewer than {LEAST_POINTS} points of {' or '.join(FORECAST_SIGNALS)}: nothing to replay")
+    return recorded
+
+
+def _from_prometheus(given: Asked, now: float) -> Recorded:
+    settings = given.settings
+    if settings is None or settings.source.kind is not sections.SourceKind.PROMETHEUS:
+        raise ConfigurationError("--since: needs a configuration whose source.kind is prometheus; give --config")
+    if not settings.targets:
+        raise ConfigurationError("targets: the configuration names none; name the workloads to look at")
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))  # gaps are told in the report
+    step = _seconds("--step", given.step) if given.step else settings.history.step
+    until = now - settings.source.prometheus.scrape_interval
+    source = wiring.prometheus(settings)
+    try:
+        span = asked.Span(until - _seconds("--since", given.since), until, step)
+        return asked.read(source, convert.targets(settings), span)
+    finally:
+        source.close()
+
+
+def _questions(given: Asked, recorded: Recorded) -> backtest.Questions:
+    names = sorted({target for target, _ in recorded.series})
+    told = tuple(_seconds("--warm-up", one) for one in given.warm_up.split(",") if one.strip())
+    forecast, settings = ForecastSettings(zone=_zone(given.zone)), given.settings
+    every = _seconds("--every", given.every)
+    if settings is None:
+        return backtest.Questions(dict.fromkeys(names, told or (WARM_UP,)), every=every, forecast=forecast)
+    own = {target.key: (target.warm_up,) for target in convert.targets(settings)}
+    pace = wiring.pace(settings)
+    return backtest.Questions(
+        {name: told or own[name] for name in names},
+        every=every,
+        interval=pace.slow,
+        signal_age=pace.signal_age,
+        forecast=convert.forecast(settings),
+    )
+
+
+def _only(given: Asked, questions: backtest.Questions) -> float | None:
+    known = questions.forecast.quantiles
+    if given.quantile is None:
+        return None
+    near = [q for q in known if abs(q - given.quantile) < 1e-9 and q > 0.5]  # noqa: PLR2004  (floors are above the median)
+    if not near:
+        have = ", ".join(f"{q:g}" for q in known if q > 0.5)  # noqa: PLR2004
+        raise ConfigurationError(f"--quantile: {given.quantile:g} is not forecast; use one of {have}")
+    return near[0]
+
+
+def _seconds(flag: str, text: str) -> float:
+    try:
+        seconds = durations.parse(text)
+    except PydanticCustomError as error:
+        raise ConfigurationError(f"{flag}: {text!r} {error.message()}") from None
+    if seconds <= 0:
+        raise ConfigurationError(f"{flag}: {text!r} must be longer than nothing")
+    return seconds
+
+
+def _zone(name: str) -> zoneinfo.ZoneInfo:
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        raise ConfigurationError(f"--zone: {name!r} is no known time zone; write one like Europe/Berlin") from None
+
+
+# ------------------------------------------------------------------------------------------------------------ judging
+
+
+def _objectives(given: Asked, recorded: Recorded) -> tuple[Mapping[str, Objectives], tuple[Note, ...]]:
+    """How each target is planned for, and what had to be assumed."""
+    seconds = _seconds("--duration", given.duration) if given.duration else None
+    if given.settings is not None and given.concurrency is None and given.throughput is None:
+        return {target.key: target.objectives for target in convert.targets(given.settings)}, ()
+    found: dict[str, Objectives] = {}
+    notes = []
+    for (target, signal), series in recorded.series.items():
+        if target in found or signal not in FORECAST_SIGNALS:
+            continue
+        profile = _profile(given, signal, seconds)
+        if profile is None:
+            profile = economics.assumed_profile(series.values, signal=signal)
+            carries = f"{profile.throughput:.3g} requests/s" if profile.throughput else f"{profile.concurrency:.3g}"
+            what = f"a replica is assumed to carry {carries}, so that the busiest time takes ten; give --throughput"
+            notes.append(Note(target, f"{what}, or --concurrency with --duration"))
+        found[target] = Objectives(profile=profile)
+    return found, tuple(notes)
+
+
+def _profile(given: Asked, signal: Signal, seconds: float | None) -> Profile | None:
+    """What the command line says of a replica; None where that says nothing of the signal."""
+    if signal is Signal.ARRIVALS and given.throughput is None and (given.concurrency is None or seconds is None):
+        return None
+    if signal is Signal.IN_FLIGHT and given.concurrency is None:
+        return None
+    return Profile(concurrency=given.concurrency or 1.0, throughput=given.throughput, duration=seconds)
+
+
+def _graded(found: Sequence[backtest.Replayed], given: Asked, bar: rich.progress.Progress) -> list[scores.Scores]:
+    step = bar.add_task("comparing", total=len(found))
+    graded = []
+    for i, one in enumerate(found):
+        name = one.key[0]
+        zone = _zone(given.zone) if given.settings is None else convert.forecast(given.settings).zone
+
+        def tell(rival: str, name: str = name) -> None:
+            bar.update(step, description=f"comparing {name}: {rival}")
+
+        graded.append(scores.of(one, zone, slow=given.slow and i < SLOW_FOR, tell=tell))
+        bar.advance(step)
+    return graded
+
+
+def _weighed(
+    found: Sequence[backtest.Replayed], recorded: Recorded, objectives: Mapping[str, Objectives]
+) -> Iterator[economics.Economics]:
+    for target, warm_up in dict.fromkeys((one.key[0], one.warm_up) for one in found):
+        durations_seen = recorded.series.get((target, Signal.DURATION_MEAN))
+        weighed = economics.weigh(
+            backtest.signals_of(found, target, warm_up),
+            objectives[target],
+            duration=duration.unloaded(durations_seen) if durations_seen else None,
+        )
+        if weighed is not None:
+            yield weighed
+
+
+def _show(outcome: report.Outcome, console: rich.console.Console) -> None:
+    if not outcome.overall:
+        console.print("No forecast could be scored: the history is shorter than the horizon.")
+        return
+    quantiles = outcome.scores[0].replayed.probabilities
+    table = rich.table.Table("forecaster", *(f"p{q * 100:g}" for q in quantiles), "worst 3 h of p95", "loss")
+    place = quantiles.index(0.95) if 0.95 in quantiles else len(quantiles) - 1  # noqa: PLR2004
+    for one in outcome.overall:
+        cells = [f"{value:.3f}" for value in one.coverage]
+        table.add_row(one.name, *cells, f"{one.worst[place]:.2f}", f"{one.ratio[place]:.2f}")
+    console.print("Covered at each quantile; loss is Floorcast's over the other's at p95, below 1 Floorcast is better.")
+    console.print(table)
