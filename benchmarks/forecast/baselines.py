@@ -1,4 +1,7 @@
-"""What Floorcast is compared with, in the same process on the same origins. Each gives (origins, quantiles)."""
+"""What Floorcast is compared with, in the same process on the same origins.
+
+Fast ones score themselves at every point of the trace: shape (points, quantiles). Slow ones are asked at some origins.
+"""
 
 import dataclasses
 import importlib
@@ -26,7 +29,7 @@ class Task:
     Attributes:
         trace: what is forecast.
         steps: horizon in grid steps.
-        came: largest value over it, for each origin.
+        came: largest value over it, for each point of the trace.
         quantiles: probabilities.
     """
 
@@ -42,11 +45,11 @@ class Task:
 
 
 def levels(trace: Trace) -> Floats:
-    """Level by statsforecast's optimised simple exponential smoothing at each origin, shape (origins,)."""
+    """Level by statsforecast's optimised simple exponential smoothing at each point, shape (points,)."""
     task = Task(trace, 1, np.empty(0), (0.5,))
-    model, out = SimpleExponentialSmoothingOptimized(), np.full(len(trace.origins), np.nan)
-    for i, origin in enumerate(trace.origins):
-        window = task.window(int(origin))
+    model, out = SimpleExponentialSmoothingOptimized(), np.full(len(trace.counts), np.nan)
+    for i in range(len(out)):
+        window = task.window(i)
         if len(window) > 1:
             out[i] = model.forecast(y=window, h=1)["mean"][0]
     return out
@@ -66,7 +69,7 @@ def plain_root(task: Task, level: Floats) -> Floats:
 
 def seasonal_naive(task: Task, level: Floats) -> Floats:
     """What came over the same horizon a day ago, plus its own split-conformal quantiles."""
-    back = round(DAY / (task.trace.every * task.trace.step))
+    back = round(DAY / task.trace.step)
     before = np.concatenate([np.full(back, np.nan), task.came])[: len(task.came)]
     return conformal_around(task, np.where(np.isnan(before), level, before), level)
 
@@ -74,8 +77,7 @@ def seasonal_naive(task: Task, level: Floats) -> Floats:
 def conformal_around(task: Task, centre: Floats, level: Floats) -> Floats:
     """Centre plus quantiles of the scores of the last 24 h whose horizon has passed."""
     del level
-    lag = -(-task.steps // task.trace.every)
-    width = max(round(DAY / (task.trace.every * task.trace.step)), 1)
+    lag, width = task.steps, max(round(DAY / task.trace.step), 1)
     scores = np.concatenate([np.full(width + lag, np.nan), task.came - centre])
     windows = np.lib.stride_tricks.sliding_window_view(scores, width)[1 : len(centre) + 1]
     parts = [conformal.quantiles(windows[i : i + BATCH], task.quantiles) for i in range(0, len(windows), BATCH)]

@@ -36,8 +36,8 @@ class Trace:
 
     @property
     def every(self) -> int:
-        """Steps between two forecasts that are scored."""
-        return max(round(120.0 / self.step), 1)
+        """Steps between two forecasts that are scored: seven minutes, which meet every minute of an hour in turn."""
+        return max(round(420.0 / self.step), 1)
 
     @property
     def origins(self) -> "np.ndarray[tuple[int], np.dtype[np.intp]]":
@@ -72,10 +72,10 @@ def _trace(path: Path, *, held_out: bool) -> Trace:
 
 
 def largest_ahead(trace: Trace, steps: int) -> Floats:
-    """What came: largest value over the next `steps` points of each origin, NaN where half or more is unknown."""
-    out = np.full(len(trace.origins), np.nan)
-    for i, origin in enumerate(trace.origins):
-        ahead = trace.counts[origin + 1 : origin + 1 + steps]
+    """What came: largest value over the next `steps` points of each point, NaN where more than half is unknown."""
+    out = np.full(len(trace.counts), np.nan)
+    for i in range(len(out)):
+        ahead = trace.counts[i + 1 : i + 1 + steps]
         known = ahead[~np.isnan(ahead)]
         if len(ahead) == steps and len(known) * 2 >= steps:
             out[i] = known.max()

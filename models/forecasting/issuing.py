@@ -72,7 +72,11 @@ def _guess(lanes: Lanes, plan: Plan, window: Window) -> Floats:
         rows = np.flatnonzero(lanes.steps == steps)
         ahead = windows.largest_ahead(window.values[rows], int(steps))
         recent[rows] = levels.root(ahead[:, -1 - int(steps)]) if ahead.shape[1] > steps else np.nan
-    usual = learning.ring(lanes, plan).usual(np.array([window.end * plan.step]), plan.phases)
+    # Between two origins the usual jump lies between theirs: the nearer one alone would come a minute early or late.
+    before, part = divmod(window.end, plan.every)
+    times = plan.spacing * np.array([before, before + 1.0])[: 1 + (part > 0)]
+    usual = learning.ring(lanes, plan).usual(times, plan.phases)
+    usual = usual[:, :1] + (usual[:, -1:] - usual[:, :1]) * (part / plan.every)
     view = learning.View.of(here[:, None], recent[:, None], usual)
     return learning.guesses(lanes, view.inputs[:, 0], view.changes[:, 0], view.sizes[:, 0]).values
 
