@@ -130,11 +130,9 @@ class Deployment:
 
     def advance(self, to: float) -> None:
         """Lets time pass until `to`, and sees to whatever happens to the pods meanwhile."""
-        while True:
-            for event in self.pool.advance(to):
+        while events := self.pool.advance(to):
+            for event in events:
                 self._see(event)
-            if self.pool.now >= to and self.pool.settled:
-                return
 
     def _see(self, event: LifeEvent) -> None:
         pod = next(pod for pod in self.pods if pod.slot == event.slot and pod.phase is not Phase.PENDING)

@@ -82,11 +82,6 @@ class Pool:
         """The present, seconds."""
         return float(self._m.pool[0]["now"])
 
-    @property
-    def settled(self) -> bool:
-        """Whether everything asked of the replicas has been done."""
-        return not self._m.replicas["command"].any()
-
     def offer(self, more: requests.Requests) -> None:
         """Requests that will arrive. Raises ValueError for times already passed."""
         if len(more) == 0:
@@ -98,9 +93,9 @@ class Pool:
         self._chunks.append(more)
 
     def advance(self, to: float) -> list[LifeEvent]:
-        """Lets time pass until `to`, or until something happens to a replica, whichever is first; `now` says which.
+        """Lets time pass until `to`, or until something happens to a replica; then it has to be called again.
 
-        Raises ValueError when `to` lies in the past.
+        Returns what happened, at `now`; empty when `to` is reached. Raises ValueError when `to` lies in the past.
         """
         if to < self.now:
             raise ValueError(f"cannot go back from {self.now} s to {to} s")

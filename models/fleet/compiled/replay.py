@@ -58,8 +58,8 @@ def serve(profile: Profile, given: Requests) -> Pool:
     pool.start(ready_at=start)
     pool.offer(given)
     end = float(given.times[-1]) + FAR
-    while pool.now < end:
-        pool.advance(end)
+    while pool.advance(end):
+        pass  # the replica becoming ready is the only thing that happens to it
     return pool
 
 

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from models.fleet.compiled import requests
 from models.fleet.compiled.requests import Requests
@@ -41,13 +42,12 @@ def read_requests(text: str) -> Requests:
 
 
 def _columns(text: str, names: tuple[str, ...]) -> list[Floats]:
-    header, _, body = text.partition("\n")
-    have = header.strip().split(",")
+    have = text.partition("\n")[0].strip().split(",")
     missing = [name for name in names if name not in have]
     if missing:
         raise ValueError(f"columns {', '.join(missing)} are missing; there are {', '.join(have)}")
-    table = np.genfromtxt(io.StringIO(body), delimiter=",", dtype=np.float64, ndmin=2)
-    return [table[:, have.index(name)] for name in names]
+    table = pd.read_csv(io.StringIO(text), usecols=list(names), dtype=np.float64)
+    return [table[name].to_numpy() for name in names]
 
 
 def burstiness(times: Floats) -> float:

@@ -60,10 +60,9 @@ def pool_of(replicas: int, profile: Profile = PLAIN, *, logged: int = 0, **setti
 
 def advance(pool: Pool, to: float) -> list[LifeEvent]:
     events: list[LifeEvent] = []
-    while True:
-        events += pool.advance(to)
-        if pool.now >= to and pool.settled:
-            return events
+    while more := pool.advance(to):
+        events += more
+    return events
 
 
 def fate(pool: Pool) -> tuple[int, int]:

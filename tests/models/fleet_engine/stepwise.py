@@ -1,4 +1,4 @@
-"""The scheduler once more, plainly, one step at a time and one sequence at a time: slow, and easy to compare with vLLM's."""
+"""The scheduler once more, plainly, one step and one sequence at a time: slow, and easy to compare with vLLM's."""
 
 import collections
 import dataclasses

@@ -79,7 +79,7 @@ def test_the_closed_form_agrees_with_single_steps_on_the_measured_law() -> None:
     rate=st.sampled_from([2.0, 20.0, 200.0]),
     kv=st.sampled_from([600, 2000, 20_000]),
 )
-def test_every_request_ends_when_single_steps_say(
+def test_every_request_ends_when_single_steps_say(  # noqa: PLR0913  (every option at once)
     *, seed: int, block: int, reserve: bool, ahead: bool, budget: int, rate: float, kv: int
 ) -> None:
     profile = profiles.Profile(
