@@ -10,6 +10,7 @@ from models.forecasting.forecast import Outlook
 from models.policy.context import Memory
 from models.policy.decision import Decision
 from models.signals import Signal
+from predictor.grading import Grade
 from predictor.ports import Readings, Refused, Workload
 from predictor.targets import Target
 
@@ -28,6 +29,7 @@ class Plans:
         raising: plan over the raising horizon.
         lowering: plan over the lowering horizon.
         duration: seconds a request takes unloaded, as used in the plans; None where not known.
+        grades: how good the forecasts over the raising horizon were so far, of signals that have a score.
     """
 
     made_at: float
@@ -36,6 +38,7 @@ class Plans:
     raising: sizing.Planned
     lowering: sizing.Planned
     duration: float | None
+    grades: Mapping[Signal, Grade] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(slots=True)
@@ -50,7 +53,7 @@ class Entry:
     decision: Decision | None = None
     shadow_floor: int | None = None
     refused: Refused | None = None
-    acted_at: float = float("-inf")  # Unix time at which a loop last decided for it and wrote
+    acted_at: float = float("-inf")  # monotonic seconds at which a loop last decided for it
     history: collections.deque[Decision] = dataclasses.field(
         default_factory=lambda: collections.deque(maxlen=KEPT_DECISIONS)
     )

@@ -1,14 +1,16 @@
 """The forecasting stage of a slow tick: history -> outlooks -> plans, for all targets at once."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 
 from models.capacity import duration, sizing, warmup
 from models.forecasting.engine import Forecaster
 from models.forecasting.forecast import Outlook
 from models.policy import planning
+from models.series import Series
 from models.signals import Signal
 from predictor.board import Board, Entry, Plans
+from predictor.grading import Grading
 from predictor.history import History
 from predictor.ports import Workload
 
@@ -17,9 +19,9 @@ FORECAST_SIGNALS = (Signal.ARRIVALS, Signal.IN_FLIGHT)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pace:
-    """How often is looked, how old what is seen may be, and how long a tick may take, all in seconds.
+    """How often is looked, how old what is seen may be, and how long a tick may decide, all in seconds.
 
-    Without a `deadline` a tick may take as long as the distance to the next one.
+    Without a `deadline` a tick may decide and write for as long as the distance to the next one.
     """
 
     slow: float = 30.0
@@ -35,18 +37,25 @@ class Outlooks:
         self._forecaster = forecaster
         self._history = history
         self._pace = pace
+        self._grading = Grading()
 
     def refresh(self, board: Board, *, now: float) -> None:
         """New plans in every row of the board."""
         ahead = {key: self._horizons(entry) for key, entry in board.entries.items()}
         keys = [(key, signal) for key in board.entries for signal in FORECAST_SIGNALS]
+        histories = self._histories(keys, now=now)
         outlooks = self._forecaster.update(
-            {(key, signal): self._history.series(key, signal, now=now) for key, signal in keys},
+            histories,
             horizons={(key, signal): (ahead[key].raising, ahead[key].lowering) for key, signal in keys},
         )
+        grades = self._grading.grade({key: raising for key, (raising, _) in outlooks.items()}, histories)
         for key, entry in board.entries.items():
             pairs = {signal: _pair(outlooks[key, signal]) for signal in FORECAST_SIGNALS}
-            entry.plans = self._plans(entry, pairs, ahead[key], now=now)
+            mine = {signal: grades[key, signal] for signal in FORECAST_SIGNALS if (key, signal) in grades}
+            entry.plans = dataclasses.replace(self._plans(entry, pairs, ahead[key], now=now), grades=mine)
+
+    def _histories(self, keys: Iterable[tuple[str, Signal]], *, now: float) -> dict[Hashable, Series]:
+        return {(key, signal): self._history.series(key, signal, now=now) for key, signal in keys}
 
     def _horizons(self, entry: Entry) -> warmup.Horizons:
         measured = entry.workload.warm_ups if isinstance(entry.workload, Workload) else ()

@@ -15,6 +15,7 @@ from predictor.replay.verdict import Verdict
 
 BLUE, ORANGE, GREEN, GREY = "#3b82f6", "#f97316", "#10b981", "#8a8f98"
 SHADES = ("rgba(59,130,246,0.16)", "rgba(59,130,246,0.22)", "rgba(59,130,246,0.30)")
+OPENED = 2 * 86400 * 1000.0  # milliseconds
 BAND = (0.5, 0.8, 0.95, 0.99)  # what is drawn; the table has the rest
 NAMES = {
     Kind.REACTIVE: "autoscaler alone",
@@ -27,11 +28,34 @@ UNITS = {"arrivals": "requests/s", "in_flight": "requests in flight"}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Axis:
-    """Regular times in milliseconds, as plotly takes them, of every `thin`-th point of n."""
+    """Regular times in milliseconds, as plotly takes them; every `thin` points are drawn as one.
+
+    Attributes:
+        x0: of the first point.
+        dx: between two drawn points.
+        thin: points drawn as one.
+        end: of the last point.
+        absolute: whether they are dates; if not, they count from the beginning.
+    """
 
     x0: float
     dx: float
     thin: int
+    end: float
+    absolute: bool
+
+    @property
+    def layout(self) -> dict[str, Any]:
+        """The last two days first, and a way to see more: a fortnight at once is a smear."""
+        last = [max(self.x0, self.end - OPENED), self.end]
+        ranges = [
+            {"count": count, "step": step, "stepmode": "backward", "label": label}
+            for count, step, label in ((6, "hour", "6 h"), (2, "day", "2 d"), (7, "day", "1 w"))
+        ]
+        selector = {"buttons": [*ranges, {"step": "all", "label": "all"}], "x": 1, "xanchor": "right", "y": 1.02}
+        look = {"bgcolor": "rgba(128,128,128,0.12)", "activecolor": "rgba(59,130,246,0.45)"}
+        dated = {} if self.absolute else {"tickformat": "%H:%M\nday %-j", "hoverformat": "day %-j %H:%M"}
+        return {"type": "date", "range": last, "rangeselector": {**selector, **look}, **dated}
 
     def largest(self, values: Floats) -> Any:  # noqa: ANN401  (an array, for plotly)
         """The largest of each `thin` values, in 32 bits."""
@@ -45,9 +69,10 @@ class Axis:
         return go.Scatter(x0=self.x0, dx=self.dx, y=self.largest(values), name=name, mode="lines", line=shape, **more)
 
 
-def band(one: Replayed, *, thin: int) -> str:
+def band(one: Replayed, *, thin: int, absolute: bool) -> str:
     """What was forecast against what came, and where scores begin."""
-    axis = Axis(one.times[0] * 1000, one.every * one.series.step * 1000 * thin, thin)
+    times = one.times * 1000
+    axis = Axis(times[0], one.every * one.series.step * 1000 * thin, thin, times[-1], absolute)
     drawn = [q for q in BAND if q in one.probabilities] or list(one.probabilities[-4:])
     figure = go.Figure()
     for i, q in enumerate(drawn):
@@ -59,6 +84,9 @@ def band(one: Replayed, *, thin: int) -> str:
     figure.add_trace(axis.line(one.level, name="level", color=GREY, visible="legendonly"))
     begins = one.times[min(one.scored_from, len(one.times) - 1)] * 1000
     figure.add_vline(x=begins, line={"dash": "dot", "color": GREY, "width": 1})
+    high = np.nanmax([np.nanmax(one.came, initial=0.0), *one.bounds[one.scored_from :, -1]])
+    figure.update_yaxes(range=[0, 1.05 * float(high) or 1.0])  # the first forecasts, still cold, may reach far above
+    figure.update_xaxes(axis.layout)
     return _json(figure, y=UNITS.get(str(one.key[1]), str(one.key[1])), time=True)
 
 
@@ -115,9 +143,10 @@ def trade(found: Economics) -> str:
     return _json(figure, y="load that found too few replicas")
 
 
-def replicas(found: Economics, verdict: Verdict, *, thin: int) -> str:
+def replicas(found: Economics, verdict: Verdict, *, thin: int, absolute: bool) -> str:
     """What the load took, what was ready without a floor and with the one the verdict is about."""
-    axis = Axis(found.start * 1000, found.step * 1000 * thin, thin)
+    start, step = found.start * 1000, found.step * 1000
+    axis = Axis(start, step * thin, thin, start + step * len(found.need), absolute)
     floors = [q for q in found.courses if q]
     chosen = verdict.floor.setting if verdict.floor else min(floors, key=lambda q: abs(q - 0.95))
     steps: dict[str, Any] = {"line": {"shape": "hv"}}
@@ -127,6 +156,7 @@ def replicas(found: Economics, verdict: Verdict, *, thin: int) -> str:
     ready = found.courses[chosen].ready.astype(np.float64)
     figure.add_trace(axis.line(ready, name=f"ready, floor at p{chosen * 100:g}", color=BLUE, line={"shape": "hv"}))
     figure.add_trace(axis.line(np.ceil(found.need - 1e-9), name="needed", color=ORANGE, line={"shape": "hv"}))
+    figure.update_xaxes(axis.layout)
     return _json(figure, y="replicas", time=True)
 
 
@@ -156,8 +186,6 @@ def _json(figure: go.Figure, *, y: str, time: bool = False) -> str:
     )
     figure.update_xaxes(gridcolor=faint, zerolinecolor=faint, linecolor=faint)
     figure.update_yaxes(gridcolor=faint, zerolinecolor=faint, title=y)
-    if time:
-        figure.update_xaxes(type="date")
     plain = json.loads(figure.to_json())
     plain["layout"].pop("template", None)
     return json.dumps(plain, separators=(",", ":")).replace("<", "\\u003c")

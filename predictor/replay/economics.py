@@ -99,7 +99,7 @@ class Economics:
 
     def of(self, kind: Kind) -> tuple[Option, ...]:
         """The ways of a kind."""
-        return tuple(one for one in self.options if one.kind is kind)
+        return tuple(one for one in self.options if one.kind == kind)
 
     @property
     def reactive(self) -> Option:

@@ -142,22 +142,22 @@ def _pieces(outcome: Outcome) -> list[Piece]:
                 scores=scores,
                 span=_span(one, absolute=outcome.absolute),
                 thin=thin,
-                band=charts.band(one, thin=thin),
+                band=charts.band(one, thin=thin, absolute=outcome.absolute),
                 hours=charts.by_hour(scores),
                 losses=charts.loss_by_hour(scores),
                 economics=economics,
                 verdict=answer,
                 trade=charts.trade(economics) if economics else "",
-                replicas=_replicas(economics, answer, thin * one.every),
+                replicas=_replicas(economics, answer, max(thin * one.every // 2, 1), absolute=outcome.absolute),
             )
         )
     return pieces
 
 
-def _replicas(economics: Economics | None, answer: Verdict | None, thin: int) -> str:
+def _replicas(economics: Economics | None, answer: Verdict | None, thin: int, *, absolute: bool) -> str:
     if economics is None or answer is None:
         return ""
-    return charts.replicas(economics, answer, thin=max(thin // 2, 1))
+    return charts.replicas(economics, answer, thin=thin, absolute=absolute)
 
 
 def _weighed(outcome: Outcome) -> Sequence[tuple[Economics, Verdict]]:

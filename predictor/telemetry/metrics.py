@@ -13,6 +13,7 @@ from models.policy.decision import Decision, Reason
 from models.series import Series
 from models.signals import Cause, Known, Signal, Unknown
 from predictor.board import Plans
+from predictor.grading import Grade
 from predictor.ports import Readings, Refused, Workload, Written
 from predictor.targets import Target
 from predictor.telemetry import table
@@ -94,6 +95,7 @@ class Metrics:
             self._level(target, signal, raising)
             self._outlook(target, signal, raising, horizon="raising")
             self._outlook(target, signal, lowering, horizon="lowering")
+            self._grade(target, signal, plans.grades.get(signal))
         self._plan(target, plans.raising, horizon="raising")
         self._plan(target, plans.lowering, horizon="lowering")
 
@@ -144,8 +146,8 @@ class Metrics:
 
     # -------------------------------------------------------------------------------------------------------- parts
 
-    def _count(self, metric: table.Metric, *labels: str) -> None:
-        self._counters[metric.name].labels(*labels).inc()
+    def _count(self, metric: table.Metric, *labels: str, by: int = 1) -> None:
+        self._counters[metric.name].labels(*labels).inc(by)
 
     def _forget(self, key: str) -> None:
         self._slate.forget(key)
@@ -163,6 +165,16 @@ class Metrics:
         values = {f"{q:g}": value for q, value in quantiles.items()}
         self._slate.replace(table.FORECAST_QUANTILE, target.key, signal, horizon, values=values)
         self._slate.put(table.FORECAST_AVAILABLE, target.key, signal, horizon, value=float(bool(quantiles)))
+
+    def _grade(self, target: Target, signal: Signal, grade: Grade | None) -> None:
+        by_metric = {
+            table.FORECAST_COVERAGE: grade.coverage if grade else {},
+            table.FORECAST_PINBALL: grade.pinball if grade else {},
+        }
+        for metric, values in by_metric.items():
+            named = {f"{q:g}": value for q, value in values.items()}
+            self._slate.replace(metric, target.key, signal, values=named)
+        self._count(table.FORECAST_SCORED, target.key, signal, by=grade.fresh if grade else 0)
 
     def _level(self, target: Target, signal: Signal, outlook: Outlook) -> None:
         level = outlook.level if isinstance(outlook, Forecast) else None

@@ -81,6 +81,25 @@ FORECAST_QUANTILE = _gauge(
 FORECAST_QUALITY = _gauge(
     "forecast_quality", "target signal quality", "1", "1 for how far the forecast may be trusted, 0 for the others."
 )
+FORECAST_COVERAGE = _gauge(
+    "forecast_coverage_ratio",
+    "target signal quantile",
+    "ratio",
+    "Share of the last 24 h of raising forecasts, scored once their horizon has passed, in which the largest value"
+    " stayed at or below the quantile: near the quantile when calibrated. Absent before the first score.",
+)
+FORECAST_PINBALL = _gauge(
+    "forecast_pinball",
+    "target signal quantile",
+    "of the signal",
+    "Mean pinball loss of the same forecasts: what their misses cost, lower is better.",
+)
+FORECAST_SCORED = _counter(
+    "forecast_scored_total",
+    "target signal",
+    "forecasts",
+    "Raising forecasts scored since the start, one every two minutes.",
+)
 HORIZON = _gauge("horizon_seconds", "target horizon", "seconds", "How far ahead is looked before raising and lowering.")
 WARM_UP = _gauge(
     "warm_up_seconds",

@@ -9,6 +9,7 @@ from models.policy.decision import Decision, Reason
 from models.policy.planning import Objectives
 from models.signals import Signal
 from predictor.board import Plans
+from predictor.grading import Grade
 from predictor.ports import Owner, Workload
 from predictor.targets import Kind, Mode, Target
 
@@ -38,6 +39,7 @@ PLANS = Plans(
     raising=Plan((Need(NeedKind.IN_FLIGHT, 150.0, 40.0), Need(NeedKind.ARRIVALS, 100.0, 40.0))),
     lowering=Plan((Need(NeedKind.IN_FLIGHT, 150.0, 40.0),)),
     duration=12.0,
+    grades={Signal.IN_FLIGHT: Grade(fresh=3, scored=40, coverage={0.95: 0.925}, pinball={0.95: 1.5})},
 )
 WORKLOAD = Workload(
     owner=Owner.HPA, standing=3, base=2, maximum=10, replicas=4, supply=Supply(ready=3, warming=1), warm_ups=(80.0,) * 3

@@ -95,6 +95,18 @@ def test_forecast_and_plan_are_shown_by_horizon() -> None:
     assert value(metrics, "plan_replicas", target=KEY, horizon="raising", need="arrivals") == 3  # 100 / 40
 
 
+def test_what_became_of_the_forecasts_is_shown_by_quantile_and_counted() -> None:
+    metrics = everything()
+    about = {"target": KEY, "signal": "in_flight"}
+    before = value(metrics, "forecast_scored_total", **about)
+    metrics.plans(TARGET, examples.PLANS)
+    assert value(metrics, "forecast_scored_total", **about) == before + 3
+    assert value(metrics, "forecast_coverage_ratio", **about, quantile="0.95") == 0.925
+    assert value(metrics, "forecast_pinball", **about, quantile="0.95") == 1.5
+    metrics.plans(TARGET, dataclasses.replace(examples.PLANS, grades={}))
+    assert value(metrics, "forecast_coverage_ratio", **about, quantile="0.95") is None
+
+
 def test_without_a_forecast_or_a_plan_the_old_figures_go() -> None:
     metrics = everything()
     none = NotEnoughHistory(1, 2)
