@@ -1,0 +1,161 @@
+"""Files as people have them: what is read, and what each complaint says."""
+
+import gzip
+import zoneinfo
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from models.signals import Signal
+from predictor.errors import ConfigurationError, FloorcastError, HistoryError
+from predictor.replay import csvfiles, tracefiles
+from predictor.replay.csvfiles import Reading, Unit, mapped
+
+NAN = float("nan")
+BASIC = mapped("time=ts,requests=rps")
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    return path
+
+
+@pytest.mark.parametrize("name", ["chat.csv", "chat.csv.gz"])
+def test_a_request_file_becomes_requests_a_second_without_its_last_minute(tmp_path: Path, name: str) -> None:
+    rows = "".join(f"{time},10,5\n" for time in (0, 1, 59.9, 60, 130, 185))
+    recorded = tracefiles.read([write(tmp_path / name, f"arrival_s,prompt_tokens,output_tokens\n{rows}")])
+    arrivals = recorded.series["chat", Signal.ARRIVALS]
+    assert (arrivals.values * 60).tolist() == pytest.approx([3, 1, 1])
+    assert (recorded.series["chat", Signal.TOKENS_OUT].values * 60).tolist() == pytest.approx([15, 5, 5])
+    assert not recorded.absolute
+    assert "1 requests" in recorded.notes[0].what
+
+
+def test_a_minute_without_requests_is_zero_in_a_request_file_and_unknown_tokens_stay_unknown(tmp_path: Path) -> None:
+    recorded = tracefiles.read([write(tmp_path / "a.csv", "arrival_s,prompt_tokens\n0,7\n1,\n125,7\n190,7\n")])
+    assert recorded.series["a", Signal.ARRIVALS].values.tolist() == pytest.approx([2 / 60, 0, 1 / 60])
+    np.testing.assert_allclose(recorded.series["a", Signal.TOKENS_IN].values * 60, [NAN, 0, 7])
+    assert any("unknown for 1 requests" in note.what for note in recorded.notes)
+
+
+def test_a_file_of_counts_is_read_on_its_own_grid_and_an_empty_cell_is_no_zero(tmp_path: Path) -> None:
+    text = "minute,requests,prompt_tokens,output_tokens\n0,600,,\n10,,,\n20,1200,,\n30,0,,\n"
+    recorded = tracefiles.read([write(tmp_path / "a.csv", text)])
+    series = recorded.series["a", Signal.ARRIVALS]
+    assert series.step == 600
+    np.testing.assert_allclose(series.values, [1, NAN, 2, 0])
+    told = {note.where: note.what for note in recorded.notes}
+    assert "empty throughout" in told["a.csv: prompt_tokens"]
+
+
+def test_a_coarser_step_can_be_asked_for(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.csv", "minute,requests\n0,60\n1,120\n2,60\n3,0\n")
+    assert tracefiles.read([file], step=120).series["a", Signal.ARRIVALS].values.tolist() == [1.5, 0.5]
+    with pytest.raises(HistoryError, match="use a multiple"):
+        tracefiles.read([file], step=30)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "cannot be read as CSV"),
+        ("arrival_s\n", "no rows below its header"),
+        ("when,what\n1,2\n", "columns are when, what.*--csv"),
+        ("arrival_s\n0\nsoon\n90\n", r"line 3, column arrival_s: 'soon' is no finite number"),
+        ("arrival_s\n0\ninf\n90\n", r"line 3, column arrival_s: 'inf'"),
+        ("minute,requests\n0,1\n,2\n", r"line 3, column minute: '' is empty"),
+        ("minute,requests\n0,many\n1,x\n", r"line 2, column requests: 'many' .* \(and 1 more\)"),
+        ("minute,requests\n0,\n1,\n", "no row has a value"),
+        ("arrival_s\n1\n2\n", "at least two steps"),
+    ],
+)
+def test_a_trace_that_cannot_be_used_is_named_by_file_line_and_column(
+    tmp_path: Path, text: str, complaint: str
+) -> None:
+    with pytest.raises(HistoryError, match=complaint) as caught:
+        tracefiles.read([write(tmp_path / "a.csv", text)])
+    assert "a.csv" in str(caught.value)
+
+
+def test_a_broken_archive_and_a_missing_file_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(b"minute,requests\n0,1\n" * 50)[:30])
+    with pytest.raises(HistoryError, match="cannot be read"):
+        tracefiles.read([tmp_path / "cut.csv.gz"])
+    with pytest.raises(ConfigurationError, match="no such file"):
+        tracefiles.read([tmp_path / "none.csv"])
+
+
+def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    files = [write(tmp_path / name, "minute,requests\n0,1\n1,1\n") for name in ("a.csv", "b/a.csv")]
+    with pytest.raises(HistoryError, match="given already"):
+        tracefiles.read(files)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        ("1767225600", "1767225660", "1767225720"),
+        ("1767225600000", "1767225660000", "1767225720000"),
+        ("2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z", "2026-01-01T00:02:00Z"),
+        ("2026-01-01 01:00:00", "2026-01-01 01:01:00", "2026-01-01 01:02:00"),
+        ("2026-01-01T02:00:00+02:00", "2026-01-01T02:01:00+02:00", "2026-01-01T02:02:00+02:00"),
+    ],
+)
+def test_times_are_read_as_people_write_them(tmp_path: Path, times: tuple[str, ...]) -> None:
+    rows = "".join(f"{time},{value}\n" for time, value in zip(times, (1, 2, 3), strict=True))
+    reading = Reading(BASIC, zone=zoneinfo.ZoneInfo("Europe/Berlin"))
+    recorded = csvfiles.read(write(tmp_path / "a.csv", f"ts,rps\n{rows}"), reading)
+    series = recorded.series["a", Signal.ARRIVALS]
+    assert (series.start, series.step, series.values.tolist()) == (1767225600, 60, [1, 2, 3])
+    assert recorded.notes == ()
+
+
+def test_an_hour_that_the_clocks_repeat_is_left_out_and_told(tmp_path: Path) -> None:
+    rows = "".join(f"2026-10-25 {hour:02d}:00:00,1\n" for hour in (0, 1, 2, 3, 4))
+    reading = Reading(BASIC, zone=zoneinfo.ZoneInfo("Europe/Berlin"))
+    recorded = csvfiles.read(write(tmp_path / "a.csv", f"ts,rps\n{rows}"), reading)
+    assert "1 rows lie in an hour that the clocks skip or repeat" in recorded.notes[0].what
+    assert recorded.series["a", Signal.ARRIVALS].known == 4
+
+
+@pytest.mark.parametrize(
+    ("unit", "values", "rates"),
+    [
+        (Unit.RATE, (1, 2, 3), [1, 2, 3]),
+        (Unit.COUNT, (60, 120, 180), [1, 2, 3]),
+        (Unit.TOTAL, (1000, 1120, 60), [NAN, 2, 1]),
+    ],
+)
+def test_units(tmp_path: Path, unit: Unit, values: tuple[int, ...], rates: list[float]) -> None:
+    rows = "".join(f"{60 * i},{value},7\n" for i, value in enumerate(values))
+    reading = Reading(mapped("time=ts, requests=n, in_flight=busy"), unit)
+    recorded = csvfiles.read(write(tmp_path / "a.csv", f"ts,n,busy\n{rows}"), reading)
+    np.testing.assert_allclose(recorded.series["a", Signal.ARRIVALS].values, rates)
+    assert recorded.series["a", Signal.IN_FLIGHT].values.tolist() == [7, 7, 7]  # a state has no unit to convert
+    assert any("fell 1 times" in note.what for note in recorded.notes) is (unit is Unit.TOTAL)
+
+
+def test_a_column_of_targets_makes_as_many_series(tmp_path: Path) -> None:
+    text = "ts,app,rps\n0,a,1\n0,b,5\n60,a,2\n60,b,6\n"
+    recorded = csvfiles.read(write(tmp_path / "x.csv", text), Reading(mapped("time=ts,target=app,requests=rps")))
+    assert {key[0]: one.values.tolist() for key, one in recorded.series.items()} == {"a": [1, 2], "b": [5, 6]}
+
+
+@pytest.mark.parametrize(
+    ("columns", "text", "complaint"),
+    [
+        ("time=ts", "ts\n1\n", "needs time=COLUMN and a signal"),
+        ("requests=rps", "rps\n1\n", "needs time=COLUMN"),
+        ("time=ts,speed=x", "ts,x\n1,1\n", "speed=x: write role=column; the roles are time"),
+        ("time=ts,requests=qps", "ts,rps\n1,1\n", "no column 'qps'; it has ts, rps"),
+        ("time=ts,requests=rps", "ts,rps\nyesterday,1\n", "line 2, column ts: 'yesterday' is no time"),
+        ("time=ts,requests=rps", "ts,rps\n2026-01-01T00:00Z,1\n2026-01-01T00:01,1\n", "line 3.*has no time zone"),
+        ("time=ts,target=t,requests=rps", "ts,t,rps\n0,a,1\n60,,1\n", "line 3, column t: '' names no target"),
+        ("time=ts,requests=rps", "ts,rps\n0,1\n0,2\n", "fewer than two different times"),
+    ],
+)
+def test_a_csv_that_cannot_be_used_says_why(tmp_path: Path, columns: str, text: str, complaint: str) -> None:
+    with pytest.raises(FloorcastError, match=complaint):
+        csvfiles.read(write(tmp_path / "a.csv", text), Reading(mapped(columns)))
