@@ -5,9 +5,10 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from models.policy.decision import Decision
+from models.series import Series
 from models.signals import Cause, Signal, Unknown
 from predictor import deciding
 from predictor.board import Board, Entry, Plans
@@ -18,9 +19,9 @@ from predictor.targets import Mode, Target
 
 LOADED_SIGNALS = (*FORECAST_SIGNALS, Signal.DURATION_MEAN)
 PLANS_LIVE_FOR = 4  # slow intervals: one tick may fail and one be late before the fast loop stops trusting the plans
-
-
 RETRIED = (Cause.SOURCE_DOWN, Cause.PARTIAL)  # causes that pass; any other means that there is no history to be had
+
+Answers: TypeAlias = list[tuple[str, Signal, Series | Unknown]]
 
 
 class Recorder(Protocol):
@@ -67,10 +68,10 @@ class World:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Seen:
-    """What one look at the world gave, and until when (monotonic seconds) it may be acted on."""
+    """What one look at the world gave; it began at `now` by the clock and at `at` in monotonic seconds."""
 
     now: float
-    until: float
+    at: float
     readings: Mapping[str, Readings]
     workloads: Mapping[str, Workload | Refused]
 
@@ -99,29 +100,28 @@ class Loops:
     def slow_tick(self) -> None:
         """Looks, loads the history where it is missing, forecasts, plans, decides and writes for every target."""
         with self._recorded("slow"):
-            seen = self._look(self._pace.slow)
-            if not self._loaded:
-                self._loaded = self._load_history(now=seen.now)
-                self._world.recorder.history(loaded=self._loaded)
+            seen = self._look()
+            past = None if self._loaded else self._ask_for_history(now=seen.now)
             with self._turn:
+                if past is not None:
+                    self._load(past)
                 self._absorb(seen)
                 self._outlooks.refresh(self.board, now=seen.now)
-                self._act(seen)
+                self._act(seen, within=self._pace.slow)
 
     def fast_tick(self) -> None:
         """Looks, decides and writes for every target with the plans of the last slow tick."""
         with self._recorded("fast"):
-            seen = self._look(self._pace.fast)
+            seen = self._look()
             with self._turn:
                 self._absorb(seen)
-                self._act(seen)
+                self._act(seen, within=self._pace.fast)
 
-    def _look(self, interval: float) -> Seen:
-        until = time.monotonic() + (self._pace.deadline or interval)
-        now = self._world.clock.now()
+    def _look(self) -> Seen:
+        at, now = time.monotonic(), self._world.clock.now()
         targets = self.board.targets
         workloads = self._world.workloads.observe(targets, now=now)
-        return Seen(now, until, self._world.source.read(targets, now=now), workloads)
+        return Seen(now, at, self._world.source.read(targets, now=now), workloads)
 
     def _absorb(self, seen: Seen) -> None:
         for key, entry in self.board.entries.items():
@@ -131,36 +131,48 @@ class Loops:
                 if signal in entry.readings:
                     self._history.record(key, signal, entry.readings[signal], now=seen.now)
 
-    def _load_history(self, *, now: float) -> bool:
-        """Asks the source for what it still has; False when it did not answer: the next slow tick asks again."""
+    def _ask_for_history(self, *, now: float) -> Answers:
+        """What the source still has; it is asked no further once it answers for no target at all."""
         grid = {"since": now - self._history.span, "until": now, "step": self._history.step}
-        complete = True
+        answers: Answers = []
         for signal in LOADED_SIGNALS:
-            for key, answer in self._world.source.history(self.board.targets, signal, **grid).items():
-                if not isinstance(answer, Unknown):
-                    self._history.load(key, signal, answer)
-                elif answer.cause in RETRIED:
-                    complete = False
-        return complete
+            given = self._world.source.history(self.board.targets, signal, **grid)
+            answers += [(key, signal, answer) for key, answer in given.items()]
+            if given and all(_has_cause(answer, Cause.SOURCE_DOWN) for answer in given.values()):
+                break
+        return answers
 
-    def _act(self, seen: Seen) -> None:
+    def _load(self, answers: Answers) -> None:
+        """Takes the past in. While some of it may still be had, the next slow tick asks again."""
+        for key, signal, answer in answers:
+            if not isinstance(answer, Unknown):
+                self._history.load(key, signal, answer)
+        self._loaded = not any(_has_cause(answer, *RETRIED) for _, _, answer in answers)
+        self._world.recorder.history(loaded=self._loaded)
+
+    def _act(self, seen: Seen, *, within: float) -> None:
+        # Counted from here: a source that takes longer than the loop's distance to say nothing must not keep every tick
+        # from telling so, and the service from being alive.
+        until = time.monotonic() + (self._pace.deadline or within)
         # Who has waited longest comes first: where the API server is slow, the last ones are not always the same.
         for entry in sorted(self.board.entries.values(), key=lambda entry: entry.acted_at):
-            if self.stopping.is_set() or time.monotonic() > seen.until:
+            if self.stopping.is_set() or time.monotonic() > until:
                 raise Abandoned
-            self._act_on(entry, seen.workloads[entry.target.key], now=seen.now)
+            self._act_on(entry, seen)
 
-    def _act_on(self, entry: Entry, workload: Workload | Refused, *, now: float) -> None:
-        if entry.acted_at > now:
+    def _act_on(self, entry: Entry, seen: Seen) -> None:
+        if entry.acted_at > seen.at:
             return  # the other loop acted after this look: what was seen is no longer what stands
+        workload, now = seen.workloads[entry.target.key], seen.now
         entry.refused = workload if isinstance(workload, Refused) else None
         if isinstance(workload, Workload):
             ttl = PLANS_LIVE_FOR * self._pace.slow
             decision = deciding.decide(entry, workload, now=now, loading=not self._loaded, plans_ttl=ttl)
-            if entry.remember(decision):
-                self._world.workloads.announce(entry.target, decision)
+            news = entry.remember(decision)
             self._carry_out(entry, workload, decision, now=now)
-            entry.acted_at = self._world.clock.now()
+            entry.acted_at = time.monotonic()
+            if news:  # after the write, which must not wait for an Event
+                self._world.workloads.announce(entry.target, decision)
         self._record(entry, workload, now=now)
 
     def _carry_out(self, entry: Entry, workload: Workload, decision: Decision, *, now: float) -> None:
@@ -196,3 +208,7 @@ class Loops:
 
 class Abandoned(Exception):  # noqa: N818  (no error: the service was asked to stop)
     """A tick was given up between two targets: the service is stopping, or the next tick is due."""
+
+
+def _has_cause(answer: Series | Unknown, *causes: Cause) -> bool:
+    return isinstance(answer, Unknown) and answer.cause in causes

@@ -155,7 +155,7 @@ class Kubernetes(Section):
         None, "Address of the API server, for a bare token instead of a kubeconfig; needs token_file."
     )
     ca_file: Path | None = key(None, "Certificates to trust for server, as PEM. Unset: the system's.")
-    token_file: Path | None = key(None, "File with the bearer token for server; read again when it is refused.")
+    token_file: Path | None = key(None, "File with the bearer token for server; read again for each request.")
     request_timeout: Duration = key(
         5.0,
         "A request that takes longer counts as failed and is tried again at the next tick. Short, so that the service"
@@ -186,8 +186,8 @@ class Loops(Section):
     )
     deadline: Annotated[Duration, pydantic.Field(gt=0)] | None = key(
         None,
-        "A tick that takes longer is given up between two targets; the next one starts afresh. Unset: the distance"
-        " between two ticks of the loop.",
+        "Time a tick has for deciding and writing once everything is read. After it the tick is given up between two"
+        " targets; the next one starts afresh. Unset: the distance between two ticks of the loop.",
         remedy="leave it out for the loop's own distance",
     )
 
@@ -197,7 +197,7 @@ class History(Section):
 
     step: Duration = key(
         30.0,
-        "Distance between two points. Finer is more memory than foresight: 8 days at 30 s are 23 040 points, 184 kB for"
+        "Distance between two points. Finer is more memory than foresight: 8 days at 30 s are 23 040 points, 92 kB for"
         " each signal of a target.",
         ge=1,
         le=300,

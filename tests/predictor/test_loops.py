@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import threading
 
 import pytest
 
@@ -14,9 +15,9 @@ from models.policy.planning import Objectives
 from models.signals import Signal
 from predictor.board import Board
 from predictor.history import History
-from predictor.loops import Loops, World
+from predictor.loops import LOADED_SIGNALS, Loops, World
 from predictor.outlooks import Outlooks, Pace
-from predictor.ports import Refused, Workload
+from predictor.ports import Refused, Workload, Written
 from predictor.targets import Kind, Mode, Target
 from tests.fakes.world import CALM, FakeClock, FakeRecorder, FakeSource, FakeWorkloads
 
@@ -112,6 +113,36 @@ def test_nothing_comes_down_while_the_source_is_down_and_the_loops_go_on_when_it
     stage.pass_time(1800)
     assert stage.standing() < 8
     assert {outcome for _, outcome in stage.recorder.ticks} == {"finished"}
+
+
+@pytest.mark.parametrize("name", ["arrivals", "in_flight", "waiting", "kv_usage"])
+def test_nothing_comes_down_while_any_signal_that_is_planned_for_is_unknown(name: str) -> None:
+    values = {
+        "arrivals": lambda _: 1.0,
+        "in_flight": lambda _: 40.0,
+        "waiting": lambda _: 0.0,
+        "kv_usage": lambda _: 0.8,  # of 6 replicas at 800 tokens each: 6 are needed
+    }
+    planned = dataclasses.replace(TARGET.objectives, profile=Profile(concurrency=40, kv_tokens=1000))
+    stage = Stage(
+        FakeSource(**values),
+        target=dataclasses.replace(TARGET, objectives=planned),
+        workload=dataclasses.replace(CALM, supply=Supply(ready=6)),
+    )
+    stage.pass_time(60)
+    assert stage.standing() == 6
+    stage.source.missing = {Signal(name)}
+    stage.pass_time(900)
+    assert stage.standing() == 6
+    assert stage.entry.decision.reason is Reason.HELD_UNKNOWN
+    assert f"{name} empty" in stage.entry.decision.note
+
+
+def test_kv_usage_that_nothing_is_planned_from_may_be_unknown() -> None:
+    stage = Stage(FakeSource(in_flight=lambda _: 40.0, waiting=lambda _: 0.0, kv_usage=lambda _: 0.8))
+    stage.source.missing = {Signal.KV_USAGE}
+    stage.pass_time(60)
+    assert stage.entry.decision.reason is Reason.AT_PLAN
 
 
 def test_shadow_mode_decides_everything_and_writes_nothing() -> None:
@@ -274,3 +305,90 @@ def test_a_tick_that_takes_too_long_is_given_up_and_who_waited_longest_comes_fir
     patient.stopping = Stops()  # type: ignore[assignment]
     patient.fast_tick()
     assert [key for key, entry in loops.board.entries.items() if entry.decision] == ["llm/c"]
+
+
+def test_a_clock_that_is_set_back_stops_no_decision() -> None:
+    stage = Stage(demand(lambda _: 70.0))
+    stage.pass_time(60)
+    stage.clock.time -= 3600
+    stage.source.values[Signal.IN_FLIGHT] = lambda _: 310.0
+    stage.loops.fast_tick()
+    assert stage.standing() == 8
+
+
+def test_a_source_slower_than_the_loop_keeps_no_tick_from_deciding() -> None:
+    stage = Stage(demand(lambda _: 310.0))
+    stage.loops = Loops(
+        World(stage.clock, Slow(stage.source, seconds=0.1), stage.workloads, stage.recorder),
+        Board([TARGET]),
+        history=History(step=30, span=3600),
+        outlooks=Outlooks(Forecaster(), History(step=30, span=3600), PACE),
+        pace=dataclasses.replace(PACE, deadline=0.09),
+    )
+    stage.loops.fast_tick()
+    assert stage.recorder.ticks == [("fast", "finished")]
+    assert stage.standing() == 8
+
+
+class Slow:
+    """A source that takes its time."""
+
+    def __init__(self, source: FakeSource, *, seconds: float) -> None:
+        self._source = source
+        self._seconds = seconds
+
+    def read(self, targets, *, now):  # noqa: ANN001, ANN201  (the source's own)
+        threading.Event().wait(self._seconds)
+        return self._source.read(targets, now=now)
+
+
+def test_the_number_is_written_before_it_is_announced() -> None:
+    stage = Stage(demand(lambda _: 310.0))
+    order: list[str] = []
+    stage.workloads.write = lambda _target, replicas, **_: order.append("write") or Written(replicas)  # type: ignore[func-returns-value]
+    stage.workloads.announce = lambda *_: order.append("announce")
+    stage.loops.fast_tick()
+    assert order == ["write", "announce"]
+
+
+def test_the_past_is_taken_in_while_no_other_loop_reads_or_writes_it() -> None:
+    class Watched(History):
+        """Lets a fast tick start while the past is taken in, and looks whether it gets in between."""
+
+        recorded = 0
+        meanwhile = -1
+
+        def record(self, *arguments, **named) -> None:  # noqa: ANN002, ANN003
+            self.recorded += 1
+            super().record(*arguments, **named)
+
+        def load(self, *arguments) -> None:  # noqa: ANN002
+            if self.meanwhile < 0:
+                other.start()
+                other.join(0.2)
+                self.meanwhile = self.recorded
+            super().load(*arguments)
+
+    stage = Stage(demand())
+    history = Watched(step=30, span=3600)
+    world = World(stage.clock, stage.source, stage.workloads, stage.recorder)
+    loops = Loops(world, Board([TARGET]), history=history, outlooks=Outlooks(Forecaster(), history, PACE), pace=PACE)
+    other = threading.Thread(target=loops.fast_tick)
+    loops.slow_tick()
+    other.join()
+    assert history.meanwhile == 0
+    assert history.recorded > 0
+
+
+def test_a_source_that_is_down_is_asked_for_one_signal_of_the_past_a_tick() -> None:
+    stage = Stage(demand())
+    asked: list[Signal] = []
+    answer = stage.source.history
+    stage.source.history = lambda targets, signal, **grid: asked.append(signal) or answer(targets, signal, **grid)  # type: ignore[func-returns-value]
+    stage.source.down = True
+    stage.loops.slow_tick()
+    assert len(asked) == 1
+    stage.source.down = False
+    stage.loops.slow_tick()
+    assert len(asked) == 1 + len(LOADED_SIGNALS)
+    assert stage.recorder.loads == [False, True]
