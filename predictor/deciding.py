@@ -36,8 +36,9 @@ def standing(entry: Entry, workload: Workload) -> int:
 
 
 def unknown(entry: Entry) -> tuple[tuple[Signal, Cause], ...]:
-    """The demand signals that were asked for and are not known."""
-    readings = ((signal, entry.readings.get(signal, Unknown(Cause.EMPTY))) for signal in DEMAND_SIGNALS)
+    """What plans are made of, was asked for and is not known; KV usage where its tokens are planned for."""
+    planned = (Signal.KV_USAGE,) if entry.target.objectives.profile.kv_tokens is not None else ()
+    readings = ((signal, entry.readings.get(signal, Unknown(Cause.EMPTY))) for signal in (*DEMAND_SIGNALS, *planned))
     return tuple(
         (signal, reading.cause)
         for signal, reading in readings

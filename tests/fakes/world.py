@@ -27,11 +27,12 @@ class FakeClock:
 
 
 class FakeSource:
-    """Signals from functions of time; what is not given is not asked; `down` answers nothing."""
+    """Signals from functions of time; not given is not asked, `missing` has no series, `down` answers nothing."""
 
     def __init__(self, **values: Callable[[float], float]) -> None:
         self.values = {Signal(name): function for name, function in values.items()}
         self.down = False
+        self.missing: set[Signal] = set()
         self.keeps_history = True
         self.reads = 0
 
@@ -42,6 +43,8 @@ class FakeSource:
     def _reading(self, signal: Signal, now: float) -> Known | Unknown:
         if signal not in self.values:
             return Unknown(Cause.NOT_ASKED)
+        if signal in self.missing:
+            return Unknown(Cause.EMPTY)
         return Unknown(Cause.SOURCE_DOWN, "refused") if self.down else Known(self.values[signal](now), now)
 
     def history(
