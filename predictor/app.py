@@ -1,5 +1,7 @@
 """The composition root: puts the adapters behind the ports and runs the loops until the process is told to stop."""
 
+import logging
+import os
 import signal
 import sys
 import threading
@@ -15,7 +17,6 @@ from predictor.cluster.client import Api
 from predictor.cluster.errors import ClusterError
 from predictor.cluster.permissions import Purpose
 from predictor.cluster.workloads import ClusterWorkloads
-from predictor.errors import FloorcastError
 from predictor.loops import Loops, World
 from predictor.ports import Refused, Written
 from predictor.schedule import Job, Schedule
@@ -131,25 +132,24 @@ class Service:
 
 
 def run(settings: Settings) -> int:
-    """Runs the service until SIGTERM or SIGINT."""
+    """Runs the service until SIGTERM or SIGINT; does not return where a tick had to be left behind."""
     logs.configure(settings.log.level, settings.log.format)
-    try:
-        service = Service(settings)
-    except ClusterError as error:
-        raise FloorcastError(str(error)) from error
+    service = Service(settings)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: service.stop())
-    return service.run()
+    code = service.run()
+    if code:
+        # Python would wait for the tick's thread, and that for an answer: longer than the five seconds promised.
+        logging.shutdown()
+        os._exit(code)
+    return code
 
 
 def release(settings: Settings, keys: Sequence[str]) -> int:
     """Gives the original minimum of the named targets back; 1 when one could not be released."""
     logs.configure(settings.log.level, settings.log.format)
     named = [target for target in convert.targets(settings) if target.key in keys]
-    try:
-        workloads = ClusterWorkloads(Api(wiring.access(settings.kubernetes)))
-    except ClusterError as error:
-        raise FloorcastError(str(error)) from error
+    workloads = ClusterWorkloads(Api(wiring.access(settings.kubernetes)))
     return 0 if give_back(workloads, named) else 1
 
 

@@ -54,8 +54,13 @@ def configuration(access: Access) -> kubernetes.client.Configuration:
     try:
         _configure(found, access)
     except _UNUSABLE as error:
-        raise errors.MisconfiguredError(f"cannot set up access to the API server: {error}") from error
+        raise errors.MisconfiguredError(f"cannot set up access to the API server{_tried(access)}: {error}") from error
     return found
+
+
+def _tried(access: Access) -> str:
+    """The file that the library's own messages leave out."""
+    return f" with kubeconfig {access.kubeconfig}" if access.kubeconfig and not access.server else ""
 
 
 def _configure(configuration: kubernetes.client.Configuration, access: Access) -> None:

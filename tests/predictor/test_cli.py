@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import os
+import socket
 import subprocess
 import sys
 import typing
@@ -15,21 +16,27 @@ from predictor.demo.options import DemoOptions, Rival
 from predictor.ports import Owner
 from predictor.settings import reference
 
+NOISE = 3  # seconds a busy machine may add to a promise
 CHECKOUT = Path(__file__).resolve().parents[2]
 TARGETS = "targets: [{namespace: llm, name: chat, capacity: {concurrency: 40}, mode: control}]\n"
 
 
 def floorcast(*arguments: str, cwd: Path = CHECKOUT, program: str = "") -> subprocess.CompletedProcess[str]:
+    with started(*arguments, cwd=cwd, program=program) as process:
+        printed, said = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(arguments, process.returncode, printed, said)
+
+
+def started(*arguments: str, cwd: Path = CHECKOUT, program: str = "") -> subprocess.Popen[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("FLOORCAST")}
     how = ["-c", program] if program else ["-m", "predictor.cli"]
-    return subprocess.run(  # noqa: S603  (our own command)
+    return subprocess.Popen(  # noqa: S603  (our own command)
         [sys.executable, *how, *arguments],
         cwd=cwd,
         env={**clean, "PYTHONPATH": str(CHECKOUT), "COLUMNS": "120", "NO_COLOR": "1"},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=60,
-        check=False,
     )
 
 
@@ -127,3 +134,32 @@ cli.main()
     assert done.returncode == 1
     assert "Address already in use; another program uses it; set server.port" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "release"])
+def test_a_kubeconfig_that_is_not_there_is_exit_code_2(tmp_path: Path, command: str) -> None:
+    (tmp_path / "config.yaml").write_text(TARGETS)
+    done = floorcast(command, "--config", "config.yaml", "--kubeconfig", "missing.yaml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "missing.yaml" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_sigterm_ends_the_service_within_five_seconds_while_prometheus_hangs(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections and never answers
+        (tmp_path / "token").write_text("t")
+        (tmp_path / "config.yaml").write_text(
+            f"{TARGETS}"
+            "server: {host: 127.0.0.1, port: 0}\n"
+            "kubernetes: {server: 'http://127.0.0.1:1', token_file: token}\n"
+            f"source: {{prometheus: {{url: 'http://127.0.0.1:{silent.getsockname()[1]}'}}}}\n"
+        )
+        with started("run", "--config", "config.yaml", cwd=tmp_path) as service:
+            silent.settimeout(30)
+            asking, _ = silent.accept()  # the first tick asks, and would wait for 15 s
+            with asking:
+                service.terminate()
+                _, said = service.communicate(timeout=5 + NOISE)
+    assert service.returncode == 1
+    assert "left behind" in said
+    assert "Traceback" not in said
