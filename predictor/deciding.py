@@ -22,10 +22,21 @@ def decide(entry: Entry, workload: Workload, *, now: float, loading: bool, plans
         loading: the history is not loaded yet.
         plans_ttl: seconds after which the plans of the last slow tick no longer count.
     """
-    memory = entry.memory or Memory(needed_at=now)
+    memory = _memory(entry, now=now, longest_gap=plans_ttl)
     context = _context(entry, workload, now=now, loading=loading, plans_ttl=plans_ttl)
     decision, entry.memory = floor.decide(context, entry.target.objectives.floor, memory)
     return decision
+
+
+def _memory(entry: Entry, *, now: float, longest_gap: float) -> Memory:
+    """What is remembered of the target; after a long gap, or one in the clock, holds begin anew.
+
+    What was needed meanwhile nobody looked at, and times from before the clock was set say nothing of how long ago.
+    """
+    memory = entry.memory or Memory(needed_at=now)
+    if entry.decision is None or abs(now - entry.decision.at) <= longest_gap:
+        return memory
+    return Memory(needed_at=now, lowered_at=min(memory.lowered_at, now))
 
 
 def standing(entry: Entry, workload: Workload) -> int:

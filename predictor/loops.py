@@ -1,6 +1,7 @@
 """One pass of each loop: read -> history -> forecast -> plan -> decide -> write and record."""
 
 import dataclasses
+import itertools
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -90,6 +91,7 @@ class Loops:
         self._outlooks = outlooks
         self._pace = pace
         self._turn = threading.Lock()
+        self._places = itertools.count(1)  # what came first; a wall clock that is set back does not say
         self._loaded = False
 
     @property

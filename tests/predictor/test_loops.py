@@ -145,6 +145,44 @@ def test_kv_usage_that_nothing_is_planned_from_may_be_unknown() -> None:
     assert stage.entry.decision.reason is Reason.AT_PLAN
 
 
+@pytest.mark.parametrize("jump", [-86400.0, -3600.0, -60.0, 3600.0, 86400.0])
+def test_a_clock_that_is_set_anew_stops_no_decision_and_shortens_no_hold(jump: float) -> None:
+    stage = Stage(demand(lambda _: 310.0))
+    stage.pass_time(60)
+    assert stage.standing() == 8
+    stage.source.values[Signal.IN_FLIGHT] = lambda _: 40.0
+    stage.clock.time += jump
+    stage.pass_time(FLOOR.hold - PACE.fast)
+    assert stage.standing() == 8
+    stage.pass_time(1800)
+    assert stage.standing() < 8  # nor does it lengthen one by what it jumped
+    stage.source.values[Signal.IN_FLIGHT] = lambda _: 390.0
+    stage.pass_time(PACE.fast)
+    assert stage.standing() == 10
+
+
+def test_a_clock_set_back_does_not_keep_the_fast_loop_from_a_backlog() -> None:
+    stage = Stage(demand(lambda _: 70.0))
+    stage.pass_time(60)
+    stage.clock.time -= 3600
+    stage.source.values[Signal.IN_FLIGHT] = lambda _: 390.0
+    stage.pass_time(PACE.fast)
+    assert stage.standing() == 10
+
+
+def test_a_target_that_could_not_be_observed_for_long_is_held_before_it_is_lowered() -> None:
+    """It was needed until a moment ago, but nobody decided anything meanwhile."""
+    begin = SEASON * 300
+    stage = Stage(demand(lambda time: 310.0 if time < begin + 3600 else 40.0))
+    stage.pass_time(60)
+    before = stage.workloads.state[TARGET.key]
+    stage.workloads.state[TARGET.key] = Refused("Unreachable", "no answer")
+    stage.pass_time(3600)
+    stage.workloads.state[TARGET.key] = before
+    stage.pass_time(FLOOR.hold - PACE.fast)
+    assert stage.standing() == 8
+
+
 def test_shadow_mode_decides_everything_and_writes_nothing() -> None:
     stage = Stage(demand(), target=dataclasses.replace(TARGET, mode=Mode.SHADOW))
     stage.pass_time(SEASON / 2)
@@ -286,8 +324,8 @@ def test_a_tick_that_takes_too_long_is_given_up_and_who_waited_longest_comes_fir
     world = World(stage.clock, stage.source, stage.workloads, stage.recorder)
     hasty = dataclasses.replace(PACE, deadline=1e-9)
     loops = Loops(world, Board(targets), history=history, outlooks=outlooks, pace=hasty)
-    loops.board.entries["llm/a"].acted_at = 2.0
-    loops.board.entries["llm/b"].acted_at = 1.0
+    loops.board.entries["llm/a"].acted_at = 2
+    loops.board.entries["llm/b"].acted_at = 1
     loops.fast_tick()
     assert stage.recorder.ticks == [("fast", "abandoned")]
 
