@@ -13,7 +13,6 @@ class NeedKind(enum.StrEnum):
 
     IN_FLIGHT = "in_flight"
     ARRIVALS = "arrivals"
-    BACKLOG = "backlog"
     KV_TOKENS = "kv_tokens"
 
 
@@ -99,7 +98,7 @@ def plan(profile: Profile, load: Load, *others: Need | None) -> Planned:
     With a duration, or with the profile's throughput, arrivals become a need of their own: in flight is cut off at
     what the fleet can hold, arrivals are not.
     """
-    needs = tuple(need for need in (_in_flight_need(profile, load), _arrivals_need(profile, load), *others) if need)
+    needs = tuple(need for need in (_in_flight_need(profile, load), arrivals_need(profile, load), *others) if need)
     if not needs:
         return NoPlan("neither in-flight load nor arrivals with a duration are known")
     return Plan(needs)
@@ -111,7 +110,8 @@ def _in_flight_need(profile: Profile, load: Load) -> Need | None:
     return Need(NeedKind.IN_FLIGHT, load.in_flight, profile.concurrency)
 
 
-def _arrivals_need(profile: Profile, load: Load) -> Need | None:
+def arrivals_need(profile: Profile, load: Load) -> Need | None:
+    """Replicas for the arrivals; None where they, or both throughput and duration, are not known."""
     if load.arrivals is None:
         return None
     if profile.throughput is not None:

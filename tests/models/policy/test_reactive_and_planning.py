@@ -38,6 +38,14 @@ def test_without_arrivals_what_waits_counts_as_in_flight() -> None:
     assert replicas(planned) == 3
 
 
+def test_a_backlog_counts_as_in_flight_while_no_duration_turns_arrivals_into_replicas() -> None:
+    unmeasured = Objectives(Profile(concurrency=40), drain=60)
+    load = Load(in_flight=40, arrivals=16)
+    assert replicas(reactive.react(unmeasured, load, waiting=50, supply=Supply(ready=1))) == 3
+    measured = Load(in_flight=40, arrivals=16, duration=2.5)  # (16 + 50 / 60) x 2.5 = 42
+    assert replicas(reactive.react(unmeasured, measured, waiting=50, supply=Supply(ready=1))) == 2
+
+
 def test_an_unknown_backlog_is_left_out_and_nothing_known_is_no_plan() -> None:
     load = Load(arrivals=16)
     assert replicas(reactive.react(FAST, load, waiting=None, supply=Supply(ready=4))) == 4
