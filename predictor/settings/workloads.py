@@ -118,7 +118,12 @@ class Defaults(Section):
         gt=0,
         le=3600,
     )
-    minimum: Count = key(1, "Smallest replica count where there is no autoscaler to take it from.", ge=0, le=10000)
+    minimum: Count = key(
+        1,
+        "Smallest replica count where there is no autoscaler to take it from. Nothing is put to sleep.",
+        ge=1,
+        le=10000,
+    )
     maximum: Count = key(10, "Largest replica count where there is no autoscaler to take it from.", ge=1, le=10000)
 
 

@@ -133,6 +133,10 @@ CASES: dict[str, tuple[str | bytes, str]] = {
         "forecast: {quantiles: [0.5, 0.99, 0.9]}",
         "config.yaml: forecast.quantiles: [0.5, 0.99, 0.9] does not grow; sort it, each value once",
     ),
+    "a minimum of zero, which nobody would be woken from": (
+        "defaults: {minimum: 0}",
+        "config.yaml: defaults.minimum: 0 is not at least 1; leave it out for the default, 1",
+    ),
     "a minimum above the maximum": (
         "defaults: {minimum: 5, maximum: 4}",
         "config.yaml: defaults.minimum: 5 is above maximum, 4; lower it or raise maximum",
