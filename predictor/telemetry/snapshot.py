@@ -23,7 +23,7 @@ def _entry(entry: Entry) -> dict[str, object]:
         "refused": _refused(entry.refused),
         "plans": _plans(entry.plans),
         "decision": decision(entry.decision) if entry.decision else None,
-        "decisions": [decision(one) for one in reversed(entry.history)],
+        "decisions": [decision(one) for one in reversed(tuple(entry.history))],  # a copy: the loops go on adding
     }
 
 
