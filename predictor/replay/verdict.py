@@ -70,20 +70,24 @@ def headline(verdicts: Sequence[Verdict]) -> str:
         return verdicts[0].sentence
     if not verdicts:
         return "It cannot be said whether a floor pays: no load could be turned into replicas."
-    parts = [f"{answer} for {_names(verdicts, answer)}" for answer in Answer if _names(verdicts, answer)]
+    answers = [answer for answer in Answer if any(one.answer is answer for one in verdicts)]
+    several = len({one.target for one in verdicts}) > 1
+    parts = [f"{answer} {_places(verdicts, answer, several=several)}" for answer in answers]
     text = "; ".join(parts)
-    first = next((one for answer in Answer for one in verdicts if one.answer is answer), verdicts[0])
-    return f"{text[0].upper()}{text[1:]}. {_place(first)}: {first.sentence}"
+    return f"{text[0].upper()}{text[1:]}."
 
 
-def _names(verdicts: Iterable[Verdict], answer: Answer, most: int = 6) -> str:
-    names = [_place(one) for one in verdicts if one.answer is answer]
+def _places(verdicts: Iterable[Verdict], answer: Answer, *, several: bool, most: int = 6) -> str:
+    """Where an answer holds, and at which quantile where that matters: "for chat (5m warm-up) at p90"."""
+    names = []
+    for one in verdicts:
+        if one.answer is answer:
+            warm_up = durations.written(one.warm_up)
+            place = f"for {one.target} (warm-up {warm_up})" if several else f"with a warm-up of {warm_up}"
+            at = f" at {name(one.floor)}" if one.floor and answer in (Answer.PAYS, Answer.HELPS) else ""
+            names.append(f"{place}{at}")
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
-
-
-def _place(one: Verdict) -> str:
-    return f"{one.target} ({durations.written(one.warm_up)} warm-up)"
 
 
 def _unsaid(economics: Economics) -> str:
@@ -145,8 +149,8 @@ def _short_of(economics: Economics, best: Option, objective: float) -> Verdict:
     if caught >= CAUGHT and best.paid < instead.paid * (1 - MATTERS):
         text = (
             f"A floor at {name(best)} helps here but is not enough: {surges}; the same without it takes"
-            f" {name(instead)}, {instead.paid / best.paid - 1:.0%} more replica-hours. Shorten the warm-up, or queue"
-            " what can wait."
+            f" {name(instead)}, {instead.paid / best.paid - 1:.0%} more replica-hours; shorten the warm-up as"
+            " well, or let work wait that can."
         )
         return _verdict(economics, Answer.HELPS, text, best, instead)
     cure = _cheapest(economics, objective)

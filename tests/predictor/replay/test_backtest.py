@@ -39,8 +39,9 @@ def test_a_spike_to_come_moves_no_earlier_forecast_by_a_bit(
 
 
 @pytest.mark.parametrize("rival", [one for one in rivals.ALL if one.name not in rivals.missing()], ids=lambda r: r.name)
-def test_a_spike_to_come_moves_no_earlier_forecast_of_a_rival(replayed: backtest.Replayed, rival: rivals.Rival) -> None:
-    spiked = with_spike()
+def test_a_spike_to_come_moves_no_earlier_forecast_of_a_rival(
+    replayed: backtest.Replayed, spiked: backtest.Replayed, rival: rivals.Rival
+) -> None:
     last = int(np.searchsorted(replayed.origins, SPIKE)) - 1
     places = range(last - 8, last + 1) if not rival.sampled else (last - 3, last)
     np.testing.assert_array_equal(rival.bounds(replayed, places), rival.bounds(spiked, places))
