@@ -7,7 +7,7 @@ from predictor.cluster.marks import Marks
 from predictor.cluster.owners import Number, Object
 from predictor.cluster.resources import HPAS, WORKLOADS
 from predictor.ports import Owner, Workload
-from predictor.targets import Target
+from predictor.targets import Mode, Target
 
 TRIES = 3  # an HPA's status changes every few seconds, so one patch in a while meets a newer version
 KEDA = "scaledobject.keda.sh/name"
@@ -26,7 +26,7 @@ class HpaActuator:
 
         Raises:
             AmbiguousOwnerError: more than one HPA scales it.
-            OwnedElsewhereError: the HPA is made by a controller.
+            OwnedElsewhereError: the HPA is made by a controller, and would have to be written.
         """
         referring = [hpa for hpa in inventory.hpas if refers(hpa, target)]
         if not referring:
@@ -35,7 +35,8 @@ class HpaActuator:
             names = " and ".join(sorted(map(fields.name, referring)))
             raise errors.AmbiguousOwnerError(f"HPAs {names} both scale {target.kind} {target.key}; keep one of them")
         hpa = referring[0]
-        refuse_if_made(hpa)
+        if target.mode is Mode.CONTROL:
+            refuse_if_made(hpa)
         live, found = minimum(hpa), marks.read(hpa)
         return Number(
             owner=self.owner,

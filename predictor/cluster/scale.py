@@ -12,7 +12,7 @@ from predictor.cluster.inventory import Inventory
 from predictor.cluster.owners import Number, Object
 from predictor.cluster.resources import WORKLOADS
 from predictor.ports import Owner, Workload
-from predictor.targets import Target
+from predictor.targets import Mode, Target
 
 TRIES = 3  # the workload's status changes with every pod, and its version with it
 
@@ -29,11 +29,11 @@ class ScaleActuator:
         """The replica count.
 
         Raises:
-            OwnedElsewhereError: the workload is made by a controller.
+            OwnedElsewhereError: the workload is made by a controller, and would have to be written.
         """
         workload = inventory.workload(target)
         maker = fields.controller(workload)
-        if maker:
+        if maker and target.mode is Mode.CONTROL:
             above = f"{fields.text(maker, 'kind')} {fields.text(maker, 'name')}"
             raise errors.OwnedElsewhereError(
                 f"{target.kind} {target.key} is made by {above}, which would undo a change of its replicas;"

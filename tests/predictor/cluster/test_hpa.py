@@ -7,6 +7,7 @@ import pytest
 from predictor.cluster import marks
 from predictor.cluster.workloads import ClusterWorkloads
 from predictor.ports import Owner, Refused, Workload, Written
+from predictor.targets import Mode
 from tests.fakes import cluster_objects as objects
 from tests.fakes.api_server import FakeApiServer
 from tests.fakes.cluster_objects import NOW, target
@@ -219,6 +220,15 @@ def test_an_hpa_that_a_controller_makes_is_left_alone(
     assert refused.reason == "OwnedElsewhere"
     assert f"made by {above}" in refused.detail
     assert "shadow mode" in refused.detail
+
+
+def test_an_hpa_that_a_controller_makes_can_be_watched_in_shadow_mode(
+    server: FakeApiServer, workloads: ClusterWorkloads
+) -> None:
+    server.put(HPAS, objects.hpa(low=3, **objects.owned_by("ScaledObject", "vllm-so")))
+    state = workloads.observe([target(mode=Mode.SHADOW)], now=NOW)["llm/vllm"]
+    assert isinstance(state, Workload)
+    assert (state.owner, state.standing, state.base, state.maximum) == (Owner.HPA, 3, 3, 10)
 
 
 def test_a_workload_at_zero_is_left_asleep(server: FakeApiServer, workloads: ClusterWorkloads) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from predictor.cluster.workloads import ClusterWorkloads
 from predictor.ports import Owner, Refused, Workload, Written
-from predictor.targets import Kind, Target
+from predictor.targets import Kind, Mode, Target
 from tests.fakes import cluster_objects as objects
 from tests.fakes.api_server import FakeApiServer
 from tests.fakes.cluster_objects import NOW, target
@@ -121,6 +121,7 @@ def test_a_workload_that_a_controller_makes_is_left_alone(server: FakeApiServer,
     assert isinstance(state, Refused)
     assert state.reason == "OwnedElsewhere"
     assert "made by VLLMRuntime llama" in state.detail
+    assert observed(workloads, target(mode=Mode.SHADOW)).owner is Owner.SCALE
 
 
 def test_a_workload_at_zero_is_left_asleep(server: FakeApiServer, workloads: ClusterWorkloads) -> None:
