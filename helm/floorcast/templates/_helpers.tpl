@@ -15,6 +15,10 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
+{{- define "floorcast.port" -}}
+{{ ((.Values.config).server).port | default 8080 }}
+{{- end }}
+
 {{- define "floorcast.serviceAccountName" -}}
 {{ .Values.serviceAccount.name | default (include "floorcast.fullname" .) }}
 {{- end }}
