@@ -30,7 +30,8 @@ from predictor.telemetry.metrics import Metrics
 from predictor.telemetry.observed import ObservedSource, ObservedWorkloads
 from predictor.telemetry.recording import Telemetry
 
-GRACE = 4.0  # seconds a tick gets to end when the process is told to stop; 5 are promised
+GRACE = 3.0  # seconds a tick gets to end when the process is told to stop; 5 are promised, http.GRACE is in them
+RELEASE_GRACE = 20.0  # seconds to give every floor back; a pod that is asked to stop has 30
 WATCH = 1.0  # seconds between two looks at the wall clock
 
 _log = structlog.stdlib.get_logger("floorcast")
@@ -65,7 +66,7 @@ class Service:
         )
 
     def run(self) -> int:
-        """Serves until `stop`; 0 when the last ticks ended in time, 1 when one had to be left behind.
+        """Serves until `stop`; 0 when all ended as it should, 1 when a tick or a release had to be left behind.
 
         Raises:
             ListenError: the configured address cannot be had.
@@ -74,7 +75,7 @@ class Service:
         _log.info(
             "started", mode=self._settings.mode, targets=[target.key for target in self._targets], url=self._server.url
         )
-        self._tell_missing_permissions()
+        threading.Thread(target=self._tell_missing_permissions, name="permissions", daemon=True).start()
         schedule = self._make_schedule()
         schedule.start()
         while not self._stop.wait(WATCH):
@@ -105,14 +106,26 @@ class Service:
         return Schedule(jobs, clock=self._clock, late=self._telemetry.late)
 
     def _end(self, schedule: Schedule) -> int:
-        ended = schedule.stop(within=GRACE)
-        if not ended:
+        whole = schedule.stop(within=GRACE)
+        if not whole:
             _log.warning("a tick did not end in time and is left behind", seconds=GRACE)
-        elif self._settings.release_on_exit:
-            give_back(self._workloads, self._targets)
+        if self._settings.release_on_exit:
+            whole = whole and self._release()
+            if not whole:
+                _log.warning("not every floor was given back; `floorcast release` does it")
         self._server.stop()
         _log.info("stopped")
-        return 0 if ended else 1
+        return 0 if whole else 1
+
+    def _release(self) -> bool:
+        """Gives everything back, if that takes no longer than a process that is to stop has."""
+        done: list[bool] = []
+        thread = threading.Thread(
+            target=lambda: done.append(give_back(self._workloads, self._targets)), name="release", daemon=True
+        )
+        thread.start()
+        thread.join(RELEASE_GRACE)
+        return done == [True]
 
     def _missing(self) -> Sequence[str]:
         return () if self._loops.loaded else ("the history has not been loaded yet",)
@@ -160,6 +173,7 @@ def give_back(workloads: ClusterWorkloads, targets: Sequence[Target]) -> bool:
         outcome = workloads.release(target)
         complete = complete and isinstance(outcome, Written)
         sys.stdout.write(f"{target.key}: {_told(outcome)}\n")
+        sys.stdout.flush()  # the next one may hang, and whoever waits should see what is done
     return complete
 
 

@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 
 from predictor.errors import ListenError
 
-GRACE = 2  # seconds for answers under way when the server stops; the service has 5 in all
+GRACE = 1  # seconds for answers under way when the server stops; the service has 5 in all
 REMEDIES = {
     errno.EADDRINUSE: "another program uses it; set server.port (or --port) to a free one, 0 takes any",
     errno.EACCES: "that port needs more rights; set server.port (or --port) above 1023",
@@ -67,7 +67,7 @@ class Server:
         """Ends answers under way within `GRACE` seconds and frees the address; safe to repeat."""
         self._server.should_exit = True
         if self._thread.is_alive():
-            self._thread.join(GRACE + 1)
+            self._thread.join(GRACE + 0.5)
         if self._socket is not None:
             self._socket.close()
 

@@ -1,0 +1,95 @@
+"""Stopping the real process, whatever hangs at that moment: within five seconds, with an exit code and a last line."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.api_server import FakeApiServer
+from tests.fakes.prometheus_api import PrometheusApi, result
+
+PROMISED = 5.0  # seconds
+SLACK = 2.0  # for a busy machine
+CONFIGURATION = """
+loops: {{slow: 1s, fast: 0.5s}}
+kubernetes: {{server: "{api}", token_file: {token}}}
+source: {{prometheus: {{url: "{prometheus}", timeout: 30s, budget: 30s}}}}
+server: {{host: 127.0.0.1, port: 0}}
+targets: [{{namespace: llm, name: chat, model: m, capacity: {{concurrency: 32}}}}]
+release_on_exit: {release}
+"""
+
+Hang = Callable[[FakeApiServer, PrometheusApi], None]
+
+
+def nothing(api: FakeApiServer, prometheus: PrometheusApi) -> None:
+    """Everything answers."""
+
+
+def prometheus_hangs(_api: FakeApiServer, prometheus: PrometheusApi) -> None:
+    prometheus.hanging = True
+
+
+def api_server_hangs(api: FakeApiServer, _prometheus: PrometheusApi) -> None:
+    for what in ("horizontalpodautoscalers", "pods", "deployments", "replicasets"):
+        api.hang(f"list {what}")
+
+
+def questions_about_permissions_hang(api: FakeApiServer, _prometheus: PrometheusApi) -> None:
+    api.hang("create selfsubjectaccessreviews")
+
+
+@pytest.fixture
+def world() -> Iterator[tuple[FakeApiServer, PrometheusApi]]:
+    with FakeApiServer() as api, PrometheusApi(lambda _: result([])) as prometheus:
+        yield api, prometheus
+
+
+@pytest.mark.parametrize(
+    ("hang", "release", "code"),
+    [
+        (nothing, "false", 0),
+        (prometheus_hangs, "false", 1),
+        (api_server_hangs, "false", 1),
+        (api_server_hangs, "true", 1),
+        (questions_about_permissions_hang, "false", 0),
+    ],
+)
+@pytest.mark.timeout(120)
+def test_the_process_is_gone_within_five_seconds_of_being_told(
+    world: tuple[FakeApiServer, PrometheusApi], tmp_path: Path, hang: Hang, release: str, code: int
+) -> None:
+    api, prometheus = world
+    hang(api, prometheus)
+    (tmp_path / "token").write_text("t")
+    where = {"api": api.url, "prometheus": prometheus.url, "token": tmp_path / "token"}
+    (tmp_path / "c.yaml").write_text(CONFIGURATION.format(**where, release=release))
+    with (tmp_path / "log").open("wb") as log:
+        command = [sys.executable, "-m", "predictor.cli", "run", "--config", str(tmp_path / "c.yaml")]
+        process = subprocess.Popen(command, stderr=log, stdout=subprocess.DEVNULL)  # noqa: S603  (our own command)
+    try:
+        _wait_for(lambda: '"started"' in (tmp_path / "log").read_text())
+        _wait_for(lambda: bool(api.requests) and (bool(prometheus.requests) or hang is api_server_hangs))
+        told = time.monotonic()
+        os.kill(process.pid, signal.SIGTERM)
+        assert process.wait(PROMISED + SLACK) == code
+        assert time.monotonic() - told < PROMISED + SLACK
+    finally:
+        process.kill()
+        process.wait()
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert json.loads(lines[-1])["event"] == "stopped"
+    assert not [line for line in lines if "Traceback" in line]
+
+
+def _wait_for(happened: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.05)  # noqa: TID251  (waits for another process)
