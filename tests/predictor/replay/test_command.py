@@ -1,0 +1,174 @@
+"""The command as people use it: files in, a sentence and a report out, or a complaint and an exit code."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import rich.progress
+
+from models.signals import Signal
+from predictor.errors import ConfigurationError, HistoryError
+from predictor.replay import command, csvfiles, report
+from predictor.replay.command import Asked
+from tests.predictor.replay import histories
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+
+
+def recording(folder: Path, values: np.ndarray, name: str = "chat.csv") -> Path:
+    rows = "".join(f"{i},{round(value * 60)}\n" for i, value in enumerate(values))
+    (folder / name).write_text(f"minute,requests\n{rows}")
+    return folder / name
+
+
+def made(asked: Asked) -> report.Outcome:
+    with rich.progress.Progress(disable=True) as bar:
+        return command.made(asked, 1.8e9, bar)
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> report.Outcome:
+    folder = tmp_path_factory.mktemp("recorded")
+    values = histories.steep(1.6)
+    values[700:760] = np.nan
+    rows = "".join(f"{i},{'' if np.isnan(v) else round(v * 60)}\n" for i, v in enumerate(values))
+    (folder / "a<b.csv").write_text(f"minute,requests\n{rows}")
+    return made(Asked(files=(folder / "a<b.csv",), throughput=1.0, warm_up="2m,5m", slow=False, arguments=("--x",)))
+
+
+def test_the_report_is_one_page_that_needs_no_network(outcome: report.Outcome) -> None:
+    page = report.html(outcome)
+    ours = page.split("<script>")[0]  # what comes after is plotly's own script, which names hosts of maps
+    assert not re.search(r"(src|href)=", ours)
+    assert "Plotly.newPlot" in page
+    assert len(page) < 8_000_000
+
+
+def test_the_report_says_the_sentence_what_was_missing_and_how_to_make_it_again(outcome: report.Outcome) -> None:
+    page = report.html(outcome)
+    assert outcome.headline.split(":")[0] in page
+    assert "60 of 2304 rows have no value: unknown, not zero" in page
+    assert "1 gaps, 60 of 2304 points" in page
+    assert "floorcast backtest --x" in page
+    assert "Prophet" in page
+
+
+def test_names_cannot_break_out_of_the_page(outcome: report.Outcome) -> None:
+    page = report.html(outcome).split("<script>")[0]  # plotly's own script compares an a to a b
+    assert "a<b" not in page
+    assert "a&lt;b" in page
+
+
+def test_the_table_has_a_row_for_each_forecast_and_empty_cells_for_what_is_unknown(
+    outcome: report.Outcome, tmp_path: Path
+) -> None:
+    _, table = report.write(outcome, tmp_path / "new")
+    rows = pd.read_csv(table)
+    assert len(rows) == 2 * 2304 / 2  # two warm-ups, every second minute
+    assert list(rows.columns[:7]) == ["target", "signal", "warm_up_s", "horizon_s", "issued_at", "quality", "level"]
+    assert rows["came"].isna().any()
+    assert rows[rows.scored & rows.came.notna()].eval("came <= p99").mean() > 0.95
+
+
+def test_a_replica_that_nobody_described_is_assumed_and_that_is_noted(tmp_path: Path) -> None:
+    found = made(Asked(files=(recording(tmp_path, histories.daily(0.3)),), slow=False))
+    assert any("assumed to carry" in note.what for note in found.notes)
+    assert "It cannot be said yet" in found.headline
+
+
+def test_csv_and_trace_file_of_the_same_load_are_forecast_alike(tmp_path: Path) -> None:
+    values = histories.daily(0.2)
+    rows = "".join(f"{60 * i},{round(value * 60)}\n" for i, value in enumerate(values))
+    (tmp_path / "own.csv").write_text(f"ts,n\n{rows}")
+    asked = Asked(csv=tmp_path / "own.csv", columns="time=ts,requests=n", unit=csvfiles.Unit.COUNT, slow=False)
+    ours, theirs = made(asked), made(Asked(files=(recording(tmp_path, values),), slow=False))
+    np.testing.assert_allclose(ours.scores[0].replayed.bounds, theirs.scores[0].replayed.bounds, rtol=1e-9)
+    assert ours.absolute
+    assert not theirs.absolute
+
+
+def test_in_flight_alone_is_enough_with_a_concurrency(tmp_path: Path) -> None:
+    rows = "".join(f"{60 * i},{value:.3f}\n" for i, value in enumerate(histories.daily(0.2)))
+    (tmp_path / "own.csv").write_text(f"ts,busy\n{rows}")
+    found = made(Asked(csv=tmp_path / "own.csv", columns="time=ts,in_flight=busy", concurrency=2.0, slow=False))
+    assert found.scores[0].replayed.key[1] is Signal.IN_FLIGHT
+    np.testing.assert_allclose(np.nanmax(found.economics[0].need), histories.daily(0.2).max() / 2, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({}, "0 sources are given; give one of --file"),
+        ({"since": "14d", "csv": Path("x.csv")}, "2 sources"),
+        ({"csv": Path("x.csv")}, "--columns: is missing"),
+        ({"since": "14d", "throughput": -1.0}, "--throughput: -1 must be a positive number"),
+        ({"since": "14d", "objective": 99.0}, "--objective: 99 must lie between 0 and 1"),
+    ],
+)
+def test_a_command_line_that_does_not_fit_together_is_refused(changes: dict[str, object], complaint: str) -> None:
+    with pytest.raises(ConfigurationError, match=complaint):
+        Asked(**changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"warm_up": "5m,soon"}, "--warm-up: 'soon' is no duration"),
+        ({"warm_up": "0s"}, "--warm-up: '0s' must be longer than nothing"),
+        ({"zone": "Mars"}, "--zone: 'Mars' is no known time zone"),
+        ({"quantile": 0.93}, "--quantile: 0.93 is not forecast; use one of 0.8, 0.9"),
+        ({"since": "14d", "files": ()}, "--since: needs a configuration"),
+    ],
+)
+def test_an_option_that_cannot_be_read_is_named(tmp_path: Path, changes: dict[str, object], complaint: str) -> None:
+    given = {"files": (recording(tmp_path, histories.daily(0.05)),), "slow": False, **changes}
+    with pytest.raises(ConfigurationError, match=complaint):
+        made(Asked(**given))  # type: ignore[arg-type]
+
+
+def test_a_recording_too_short_to_replay_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(HistoryError, match="fewer than 10 points"):
+        made(Asked(files=(recording(tmp_path, np.ones(5)),)))
+
+
+def backtest(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603  (our own command)
+        [sys.executable, "-m", "predictor.cli", "backtest", *arguments],
+        cwd=cwd,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(CHECKOUT), "COLUMNS": "140", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+def test_the_sentence_is_on_standard_output_and_progress_is_not(tmp_path: Path) -> None:
+    recording(tmp_path, histories.daily(0.2))
+    done = backtest("--file", "chat.csv", "--no-slow", "--out", "found", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "It cannot be said yet whether a floor pays" in done.stdout
+    assert "forecasting" not in done.stdout
+    page = (tmp_path / "found" / "report.html").read_text()
+    assert "floorcast backtest --file chat.csv --no-slow --out found" in page
+    assert (tmp_path / "found" / "backtest.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "complaint"),
+    [
+        ((), 2, "0 sources are given"),
+        (("--file", "none.csv"), 2, "none.csv: no such file"),
+        (("--file", "bad.csv"), 1, "bad.csv: line 3, column requests: 'x' is no finite number"),
+    ],
+)
+def test_exit_codes(tmp_path: Path, arguments: tuple[str, ...], code: int, complaint: str) -> None:
+    (tmp_path / "bad.csv").write_text("minute,requests\n0,1\n1,x\n")
+    done = backtest(*arguments, cwd=tmp_path)
+    assert done.returncode == code
+    assert complaint in done.stderr
+    assert "Traceback" not in done.stderr
