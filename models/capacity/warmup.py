@@ -6,6 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 
+FEWEST = 3  # measured warm-ups of which a p90 says more than what was configured
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Horizons:
     """How far ahead to look, seconds: before raising, and before lowering."""
@@ -14,9 +17,9 @@ class Horizons:
     lowering: float
 
 
-def warm_up(measured: Sequence[float], *, default: float, fewest: int = 3) -> float:
-    """p90 of the measured warm-ups (seconds, pod created to first Ready), or `default` while fewer than `fewest`."""
-    if len(measured) < fewest:
+def warm_up(measured: Sequence[float], *, default: float) -> float:
+    """p90 of the measured warm-ups (seconds, pod created to first Ready), or `default` while fewer than FEWEST."""
+    if len(measured) < FEWEST:
         return default
     return float(np.quantile(np.asarray(measured, dtype=np.float64), 0.9))
 

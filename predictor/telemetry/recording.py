@@ -11,8 +11,6 @@ from predictor.targets import Target
 from predictor.telemetry.health import Pulse
 from predictor.telemetry.metrics import Metrics
 
-FEWEST_WARM_UPS = 3  # as in warmup.warm_up: until then the configured one is in use
-
 
 class Telemetry:
     """What `loops.Recorder` asks for. A state is logged when it changes, not at every tick."""
@@ -54,7 +52,7 @@ class Telemetry:
             self._tell_refusal("workload", target, workload)
         if isinstance(workload, Workload):
             seconds = warmup.warm_up(workload.warm_ups, default=target.warm_up)
-            self._metrics.warm_up(target, seconds, measured=len(workload.warm_ups) >= FEWEST_WARM_UPS)
+            self._metrics.warm_up(target, seconds, measured=len(workload.warm_ups) >= warmup.FEWEST)
 
     def history(self, *, loaded: bool) -> None:
         """The history was asked for."""

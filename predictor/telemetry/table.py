@@ -133,7 +133,7 @@ REPLICAS = _gauge(
 )
 REPLICAS_ASKED = _gauge("replicas_asked", "target", "replicas", "Replicas the workload asks for (spec.replicas).")
 WORKLOAD_REFUSED = _gauge(
-    "workload_refused", "target reason", "1", "1 while a workload cannot be observed or written, by reason."
+    "workload_refused", "target reason", "1", "1 while a workload cannot be observed, or must be left alone, by reason."
 )
 DECISIONS = _counter("decisions_total", "target reason", "decisions", "Decisions by their reason.")
 WRITES = _counter("writes_total", "target outcome", "writes", "Writes tried, written or refused.")
@@ -142,7 +142,7 @@ WRITES_REFUSED = _counter("writes_refused_total", "target reason", "writes", "Wr
 # How the service itself fares.
 TICK_DURATION = _histogram("tick_duration_seconds", "loop", "How long a tick took.")
 TICKS = _counter("ticks_total", "loop outcome", "ticks", "Ticks finished, failed or abandoned.")
-LATE_TICKS = _counter("late_ticks_total", "loop", "ticks", "Ticks left out because the one before was still running.")
+LATE_TICKS = _counter("late_ticks_total", "loop", "ticks", "Ticks left out: the one before was still running, or the machine too busy.")
 LAST_TICK = _gauge(
     "last_tick_timestamp_seconds", "loop", "Unix seconds", "When the last finished tick ended; absent before the first."
 )
