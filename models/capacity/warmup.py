@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-
 FEWEST = 3  # measured warm-ups of which a p90 says more than what was configured
 
 

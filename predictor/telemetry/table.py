@@ -142,7 +142,9 @@ WRITES_REFUSED = _counter("writes_refused_total", "target reason", "writes", "Wr
 # How the service itself fares.
 TICK_DURATION = _histogram("tick_duration_seconds", "loop", "How long a tick took.")
 TICKS = _counter("ticks_total", "loop outcome", "ticks", "Ticks finished, failed or abandoned.")
-LATE_TICKS = _counter("late_ticks_total", "loop", "ticks", "Ticks left out: the one before was still running, or the machine too busy.")
+LATE_TICKS = _counter(
+    "late_ticks_total", "loop", "ticks", "Ticks left out: the one before was still running, or the machine too busy."
+)
 LAST_TICK = _gauge(
     "last_tick_timestamp_seconds", "loop", "Unix seconds", "When the last finished tick ended; absent before the first."
 )
