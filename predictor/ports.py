@@ -23,14 +23,6 @@ class Clock(Protocol):
 Readings: TypeAlias = Mapping[Signal, Reading]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Past:
-    """A target's history of one signal, and from when on it was asked for (Unix seconds)."""
-
-    series: Series
-    asked_since: float
-
-
 class SignalSource(Protocol):
     """Where readings come from: a Prometheus, or the pods' own metrics pages."""
 

@@ -20,11 +20,6 @@ class Supply:
     warming: int = 0
     stuck: int = 0
 
-    @property
-    def coming(self) -> int:
-        """Ready and warming: what can be counted on within a warm-up."""
-        return self.ready + self.warming
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FloorSettings:

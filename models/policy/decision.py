@@ -22,7 +22,6 @@ class Reason(enum.StrEnum):
     HELD_STEP_PERIOD = "HeldStepPeriod"
     CAPPED_AT_MAXIMUM = "CappedAtMaximum"
     CAPPED_BY_STEP = "CappedByStep"
-    RELEASED = "Released"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
