@@ -31,11 +31,20 @@ class Policy:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Direction:
-    """Rules of one direction; `window` (seconds) is its stabilisation window."""
+    """Rules of one direction.
+
+    Attributes:
+        window: stabilisation window, seconds.
+        policies: limits on the rate.
+        select: which of them holds.
+        tolerance: share by which the ratio may lie on this side of 1 without any change (KEP-4951); None leaves the
+            controller's own.
+    """
 
     window: float
     policies: tuple[Policy, ...]
     select: Select = Select.MAX
+    tolerance: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -10,6 +10,29 @@ from models.signals import Reading, Signal
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Pod:
+    """One pod of a target and what its page last said; None is not known.
+
+    Attributes:
+        name: unique among the pods of the target.
+        ready: it serves.
+        pending: it waits for a node or an image: no container runs yet.
+        deleting: it drains, or has failed.
+        running: requests in its batch.
+        waiting: requests it has accepted and not yet put into a batch.
+        kv_usage: share of its KV-cache tokens in use, 0 to 1.
+    """
+
+    name: str
+    ready: bool = True
+    pending: bool = False
+    deleting: bool = False
+    running: float | None = None
+    waiting: float | None = None
+    kv_usage: float | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Observation:
     """What an autoscaler sees of one target.
 
@@ -20,6 +43,7 @@ class Observation:
         maximum: the largest count the autoscaler may ask for.
         supply: replicas by what they can do.
         readings: the signals, known or not.
+        pods: the pods one by one, for rules that look at each; None where only the sums above are known.
     """
 
     now: float
@@ -28,6 +52,7 @@ class Observation:
     maximum: int
     supply: Supply
     readings: Mapping[Signal, Reading]
+    pods: tuple[Pod, ...] | None = None
 
 
 class Autoscaler(Protocol):
