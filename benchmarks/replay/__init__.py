@@ -1,1 +1,1 @@
-"""Replays a request file on one simulated replica."""
+"""The back-test against a real Prometheus loaded with a generated past."""
