@@ -71,7 +71,9 @@ class Outlooks:
         now: float,
     ) -> Plans:
         objectives = entry.target.objectives
-        seconds = duration.unloaded(self._history.series(entry.target.key, Signal.DURATION_MEAN, now=now))
+        since = now - duration.LOOKBACK
+        day = self._history.series(entry.target.key, Signal.DURATION_MEAN, now=now, since=since)
+        seconds = duration.unloaded(day)
 
         def plan(which: int, probability: float) -> sizing.Planned:
             chosen = {signal: pair[which] for signal, pair in outlooks.items()}

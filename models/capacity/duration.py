@@ -7,6 +7,7 @@ from models.series import Series
 # The lower quartile of a day: the mean duration holds the queueing of the busy hours, and a plan made from it would ask
 # for more replicas the later the last ones came.
 UNLOADED_QUANTILE = 0.25
+LOOKBACK = 86400.0  # seconds of the series to hand over: a day has quiet hours, and a new model is known after one
 FEWEST_POINTS = 10
 
 
