@@ -81,9 +81,15 @@ def _from_environment() -> dict[str, Any]:
 
 
 def _unknown_variables() -> Iterator[str]:
-    """Variables with our prefix that name no section: the settings would pass over them in silence."""
+    """Variables with our prefix that name no section, or with half of it: the settings would pass over them in silence.
+
+    Kubernetes itself sets FLOORCAST_PORT and the like for a Service of that name, but never a section's own name.
+    """
     known = {name.upper() for name in Settings.model_fields}
     for variable in sorted(os.environ):
+        half, _, rest = variable.upper().partition("_")
+        if f"{half}__" == PREFIX and rest.split("__")[0] in known:
+            yield f"{variable}: sets nothing; did you mean {PREFIX}{rest}?"
         section = variable.upper().removeprefix(PREFIX).split("__")[0]
         if variable.upper().startswith(PREFIX) and section not in known:
             near = difflib.get_close_matches(section, known, n=1)

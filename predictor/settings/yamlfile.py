@@ -7,20 +7,40 @@ import yaml
 
 from predictor.errors import ConfigurationError
 
+LONGEST = 40  # characters of a faulty text that are repeated
+_TEXTS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge", "tag:yaml.org,2002:value")  # the last is a plain "="
+
 
 class _Loader(yaml.SafeLoader):
-    """The safe loader, which also refuses repeated keys."""
+    """The safe loader, which also refuses repeated keys, keys that are no text, and numbers too long to be read."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002
         """The mapping; the signature is PyYAML's."""
         seen: set[Any] = set()
         for name, _ in node.value:
+            if name.tag not in _TEXTS:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {_shown(name)} is no text; put a key in quotes", name.start_mark
+                )
             if name.value in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"the key {name.value!r} is given twice; keep one of them", name.start_mark
                 )
             seen.add(name.value)
         return super().construct_mapping(node, deep)
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002
+        """The value; what Python cannot make of a number or a date (too many digits, month 13) has its place told."""
+        try:
+            return super().construct_object(node, deep)
+        except ValueError as error:
+            problem = f"{_shown(node)} cannot be read: {str(error).split(';')[0]}"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark) from None
+
+
+def _shown(node: yaml.Node) -> str:
+    text = str(node.value) if isinstance(node, yaml.ScalarNode) else "that is itself a list or a mapping"
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from predictor import cli
+from predictor.settings import loading
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 
@@ -231,6 +232,39 @@ CASES: dict[str, tuple[str | bytes, str]] = {
             " correct the YAML there"
         ),
     ),
+    "a number for a key": (
+        "1: 2",
+        "config.yaml:1:1: the key 1 is no text; put a key in quotes; correct the YAML there",
+    ),
+    "yes for a key": (
+        "loops:\n  on: 30s",
+        "config.yaml:2:3: the key on is no text; put a key in quotes; correct the YAML there",
+    ),
+    "a list for a key": (
+        "? [a, b]\n: 3",
+        (
+            "config.yaml:1:3: the key that is itself a list or a mapping is no text; put a key in quotes;"
+            " correct the YAML there"
+        ),
+    ),
+    "a mapping for a key": (
+        "log:\n  ? {a: b}\n  : 3",
+        (
+            "config.yaml:2:5: the key that is itself a list or a mapping is no text; put a key in quotes;"
+            " correct the YAML there"
+        ),
+    ),
+    "a number of five thousand digits": (
+        f"server: {{port: {'9' * 5000}}}",
+        (
+            f"config.yaml:1:16: {'9' * 40}... cannot be read: Exceeds the limit (4300 digits) for integer string"
+            " conversion: value has 5000 digits; correct the YAML there"
+        ),
+    ),
+    "a day that does not exist": (
+        "loops: {slow: 2025-13-45}",
+        "config.yaml:1:15: 2025-13-45 cannot be read: month must be in 1..12; correct the YAML there",
+    ),
     "a key twice": (
         "mode: shadow\nlog: {}\nmode: control\n",
         "config.yaml:3:1: the key 'mode' is given twice; keep one of them; correct the YAML there",
@@ -302,6 +336,21 @@ def test_a_variable_that_sets_nothing_is_named(refused: Refused) -> None:
     assert refused(TARGET, FLOORCAST__LOPS__FAST="5s") == [
         "FLOORCAST__LOPS__FAST: sets nothing; did you mean FLOORCAST__LOOPS?"
     ]
+
+
+@pytest.mark.parametrize("variable", ["FLOORCAST_MODE", "FLOORCAST_LOOPS__SLOW", "floorcast_log__level"])
+def test_a_variable_with_half_the_prefix_is_named(refused: Refused, variable: str) -> None:
+    meant = variable.upper().replace("FLOORCAST_", "FLOORCAST__")
+    assert refused(TARGET, **{variable: "control"}) == [f"{variable}: sets nothing; did you mean {meant}?"]
+
+
+def test_what_kubernetes_sets_for_a_service_called_floorcast_is_no_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "config.yaml", TARGET)
+    for name in ("SERVICE_HOST", "SERVICE_PORT", "PORT", "PORT_80_TCP", "PORT_80_TCP_ADDR", "SERVICE_PORT_HTTP"):
+        monkeypatch.setenv(f"FLOORCAST_{name}", "tcp://10.0.0.1:80")
+    assert loading.load(tmp_path / "config.yaml").targets
 
 
 def test_a_variable_that_is_no_json_is_named(refused: Refused) -> None:
