@@ -12,6 +12,8 @@ from predictor.cluster.fields import Json
 ORIGINAL = "floorcast.dev/original-min-replicas"
 LAST_WRITTEN = "floorcast.dev/last-written"
 
+MOST_DIGITS = 10  # of a replica count, which has 32 bits: what is longer was not written by us
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Marks:
@@ -53,4 +55,4 @@ def base(live: int, marks: Marks | None) -> int:
 
 def _number(annotated: Json, key: str) -> int | None:
     written = fields.text(annotated, key)
-    return int(written) if written.isdecimal() else None
+    return int(written) if written.isdecimal() and len(written) <= MOST_DIGITS else None

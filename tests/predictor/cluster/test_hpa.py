@@ -268,7 +268,14 @@ def test_a_status_that_says_nothing_is_no_problem(
     assert observed(workloads).owner_problem == ""
 
 
-@pytest.mark.parametrize("left", [{marks.LAST_WRITTEN: "2"}, {marks.ORIGINAL: "x", marks.LAST_WRITTEN: "2"}])
+@pytest.mark.parametrize(
+    "left",
+    [
+        {marks.LAST_WRITTEN: "2"},
+        {marks.ORIGINAL: "x", marks.LAST_WRITTEN: "2"},
+        {marks.ORIGINAL: "9" * 5000, marks.LAST_WRITTEN: "2"},
+    ],
+)
 def test_marks_that_cannot_be_read_are_no_marks(
     server: FakeApiServer, workloads: ClusterWorkloads, left: dict[str, str]
 ) -> None:
