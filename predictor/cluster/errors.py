@@ -16,6 +16,7 @@
     └── NotOursError            the number is there, and must not be touched
         ├── AmbiguousOwnerError     more than one object claims it
         ├── OwnedElsewhereError     a controller above would undo the write
+        ├── OwnerGoneError          the autoscaler that owned it was deleted while we ran
         ├── ScaledToZeroError       asleep, on purpose
         ├── NoSelectorError         the scale subresource does not say which pods are meant
         ├── OverruledError          the API server kept another number than the one written
@@ -128,6 +129,12 @@ class OwnedElsewhereError(NotOursError):
     """The object is made by a controller, which would undo what is written to it."""
 
     reason = "OwnedElsewhere"
+
+
+class OwnerGoneError(NotOursError):
+    """There was an autoscaler and now there is none: replaced or paused, or gone for good, which only people know."""
+
+    reason = "OwnerGone"
 
 
 class ScaledToZeroError(NotOursError):

@@ -6,7 +6,7 @@ import structlog
 
 from models.capacity import warmup
 from models.policy.decision import Decision
-from predictor.cluster import client, errors, fields, inventory, owners, pods, rollouts
+from predictor.cluster import client, errors, fields, hpa, inventory, owners, pods, rollouts
 from predictor.cluster.events import Announcer
 from predictor.cluster.hpa import HpaActuator
 from predictor.cluster.inventory import Inventory
@@ -31,6 +31,7 @@ class ClusterWorkloads:
         self._actuators: Sequence[owners.Actuator] = (self._hpas, ScaleActuator(api))
         self._warm_ups = WarmUps()
         self._announcer = Announcer(api)
+        self._autoscaled: set[str] = set()  # targets that an HPA scaled when they were looked at
         self._things: dict[str, owners.Object] = {}
         self._serving: dict[str, tuple[pods.Serving, ...]] = {}
 
@@ -93,10 +94,10 @@ class ClusterWorkloads:
             ClusterError: what is to be released cannot even be listed.
         """
         answers: dict[str, Written | Refused] = {}
-        for hpa in self._hpas.marked(namespace):
-            key = f"{fields.text(hpa, 'metadata', 'namespace')}/{fields.name(hpa)}"
+        for marked in self._hpas.marked(namespace):
+            key = f"{fields.text(marked, 'metadata', 'namespace')}/{fields.name(marked)}"
             try:
-                answers[key] = Written(self._hpas.restore(hpa))
+                answers[key] = Written(self._hpas.restore(marked))
             except errors.ClusterError as error:
                 answers[key] = _refused(error)
             _log.info("released", hpa=key, outcome=str(answers[key]))
@@ -110,6 +111,7 @@ class ClusterWorkloads:
 
     def _workload(self, target: Target, stock: Inventory, *, now: float) -> Workload:
         workload = stock.workload(target)
+        self._refuse_if_orphaned(target, stock)
         number = owners.find(self._actuators, target, stock)
         self._things[target.key] = number.thing
         replicas = rollouts.asked_for(workload)
@@ -132,6 +134,16 @@ class ClusterWorkloads:
             owner_problem=number.problem,
             adopted=number.adopted,
         )
+
+    def _refuse_if_orphaned(self, target: Target, stock: Inventory) -> None:
+        """An HPA that is deleted may be about to be replaced, or paused: its workload is nobody's to take over."""
+        if any(hpa.refers(one, target) for one in stock.hpas):
+            self._autoscaled.add(target.key)
+        elif target.key in self._autoscaled:
+            raise errors.OwnerGoneError(
+                f"the HPA of {target.kind} {target.key} is gone since Floorcast started; its replicas are left"
+                " alone, for it may come back; restart Floorcast to let it set the replicas itself"
+            )
 
 
 def _by_namespace(targets: Sequence[Target]) -> Iterator[tuple[str, list[Target]]]:

@@ -160,3 +160,21 @@ def test_the_hpa_is_the_owner_where_there_is_one(server: FakeApiServer, workload
 def test_no_targets_ask_for_nothing(server: FakeApiServer, workloads: ClusterWorkloads) -> None:
     assert observe(workloads) == {}
     assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    "metadata", [{}, objects.owned_by("ScaledObject", "vllm"), {"annotations": {"floorcast.dev/last-written": "2"}}]
+)
+def test_a_workload_is_not_taken_over_while_its_hpa_is_replaced_or_paused(
+    server: FakeApiServer, workloads: ClusterWorkloads, metadata: dict[str, object]
+) -> None:
+    """25 replicas under an HPA up to 40; without one the configured maximum is 10, and 15 would be cut off at once."""
+    server.put("deployments", objects.deployment(replicas=25))
+    server.put("horizontalpodautoscalers", objects.hpa(high=40, **metadata))
+    observe(workloads, target())
+    del server.objects["horizontalpodautoscalers", objects.NAMESPACE, "vllm-hpa"]
+    assert reasons(observe(workloads, target())) == ["OwnerGone"]
+    server.put("horizontalpodautoscalers", objects.hpa(high=40))
+    (answer,) = observe(workloads, target()).values()
+    assert isinstance(answer, Workload)
+    assert (answer.owner, answer.maximum) == (Owner.HPA, 40)
