@@ -128,7 +128,7 @@ class Timetable:
             raise ValueError(f"{len(self.replicas)} windows of {self.step!r} s: both must be positive")
 
     def read(self, seen: Observation) -> Found:
-        """desiredReplicas of the window that is open."""
+        """DesiredReplicas of the window that is open."""
         return float(self.replicas[int((seen.now - self.offset) // self.step) % len(self.replicas)])
 
 
