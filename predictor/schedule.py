@@ -4,8 +4,10 @@ import dataclasses
 import datetime as dt
 import threading
 import time
+import traceback
 from collections.abc import Callable, Sequence
 
+import structlog
 from apscheduler.events import EVENT_JOB_MAX_INSTANCES, EVENT_JOB_MISSED, JobEvent
 from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
@@ -13,6 +15,8 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from predictor.ports import Clock
 
 CLOCK_JUMP = 5.0  # seconds between wall clock and monotonic clock from which on the jobs are set anew
+
+_log = structlog.stdlib.get_logger(__name__)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -28,7 +32,8 @@ class Schedule:
     """Runs the jobs until it is stopped.
 
     A tick that is due while the one before still runs is dropped; one that could not be started within an interval is
-    dropped too. Both are reported through `late`, by the job's name.
+    dropped too. Both are reported through `late`, by the job's name. A tick that raises ends no job; its traceback is
+    logged when it is another than that of the tick before.
     """
 
     def __init__(self, jobs: Sequence[Job], *, clock: Clock, late: Callable[[str], None]) -> None:
@@ -77,11 +82,20 @@ class Schedule:
             return self._idle.wait_for(lambda: self._running == 0, timeout=within)
 
     def _tracked(self, job: Job) -> Callable[[], None]:
+        told = ""
+
         def run() -> None:
+            nonlocal told
             with self._idle:
                 self._running += 1
             try:
                 job.tick()
+                told = ""
+            except Exception as error:  # noqa: BLE001  (a thread's last frame: above it there is only APScheduler)
+                place = _place(error)
+                if place != told:
+                    _log.exception("tick failed", loop=job.name)
+                told = place
             finally:
                 with self._idle:
                     self._running -= 1
@@ -94,3 +108,9 @@ class Schedule:
 
     def _now(self) -> dt.datetime:
         return dt.datetime.fromtimestamp(self._clock.now(), tz=dt.UTC)
+
+
+def _place(error: Exception) -> str:
+    """Kind of an error and the line that raised it. Its text may name times and ports, another one each tick."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{type(error).__name__} {frames[-1].filename}:{frames[-1].lineno}" if frames else type(error).__name__

@@ -12,7 +12,8 @@ from structlog.typing import Processor
 from predictor.settings.sections import Format, Level
 
 # At info these tell of every job and request, and the Kubernetes client at debug prints headers with tokens in them.
-CHATTY = ("apscheduler", "kubernetes", "urllib3", "uvicorn", "asyncio", "prometheus_api_client")
+CHATTY = ("kubernetes", "urllib3", "uvicorn", "asyncio", "prometheus_api_client")
+TOLD_ALREADY = ("apscheduler",)  # warns of every tick left out; the schedule hands those to the recorder
 SECRET_NAME = re.compile(r"(^|[_-])(token|password|passwd|secret|authorization|api_?key|credentials?)$", re.IGNORECASE)
 SECRET_TEXT = re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{6,}|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)")
 HIDDEN = "(hidden)"
@@ -47,6 +48,8 @@ def configure(level: Level, form: Format, *, stream: TextIO | None = None) -> No
     root.setLevel(level.upper())
     for name in CHATTY:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+    for name in TOLD_ALREADY:
+        logging.getLogger(name).setLevel(logging.ERROR)
 
 
 def without_secrets(_logger: object, _method: str, event: MutableMapping[str, object]) -> MutableMapping[str, object]:

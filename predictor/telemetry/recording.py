@@ -11,6 +11,8 @@ from predictor.targets import Target
 from predictor.telemetry.health import Pulse
 from predictor.telemetry.metrics import Metrics
 
+QUIET = 600.0  # seconds between two lines about late ticks of a loop; the metric counts every one
+
 
 class Telemetry:
     """What `loops.Recorder` asks for. A state is logged when it changes, not at every tick."""
@@ -21,19 +23,30 @@ class Telemetry:
         self._clock = clock
         self._log = structlog.stdlib.get_logger("floorcast")
         self._troubles: dict[tuple[str, ...], str | None] = {}
+        self._late: dict[str, tuple[float, int]] = {}  # loop -> when that was told last, and ticks left out since
 
     def tick(self, loop: str, *, seconds: float, outcome: str) -> None:
         """One pass ended."""
         self._metrics.tick(loop, seconds=seconds, outcome=outcome, at=self._clock.now())
         if outcome == "finished":
             self._pulse.beat(loop)
+        if not self._changed("tick", loop, state=None if outcome == "finished" else outcome):
+            return
+        if outcome == "finished":
+            self._log.info("ticks finish again", loop=loop)
         else:
             self._log.warning("tick did not finish", loop=loop, outcome=outcome, seconds=round(seconds, 3))
 
     def late(self, loop: str) -> None:
         """A tick was left out because the one before was still running."""
         self._metrics.late(loop)
-        self._log.warning("tick left out: the one before is still running", loop=loop)
+        now = self._clock.now()
+        told, more = self._late.get(loop, (float("-inf"), 0))
+        if abs(now - told) < QUIET:
+            self._late[loop] = told, more + 1
+            return
+        self._late[loop] = now, 0
+        self._log.warning("tick left out: the one before is still running", loop=loop, more_since_last_said=more)
 
     def readings(self, target: Target, readings: Readings, *, now: float) -> None:
         """What a look gave."""

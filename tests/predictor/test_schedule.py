@@ -4,6 +4,7 @@ import threading
 import time
 
 import pytest
+from structlog.testing import capture_logs
 
 from predictor.clock import SystemClock
 from predictor.schedule import Job, Schedule
@@ -87,6 +88,25 @@ def test_a_tick_that_fails_does_not_end_the_job() -> None:
     schedule.start()
     assert runs.enough.wait(SOON)
     assert schedule.stop(within=SOON)
+
+
+def test_a_tick_that_goes_on_failing_is_told_once_and_again_when_it_fails_otherwise() -> None:
+    runs = Counter()
+    runs.wanted = 8
+
+    def fail() -> None:
+        runs()
+        if runs.runs <= 4:
+            raise RuntimeError(f"port {runs.runs}")
+        raise ValueError
+
+    schedule = Schedule([Job("slow", fail, 0.02)], clock=SystemClock(), late=Late())
+    with capture_logs() as said:
+        schedule.start()
+        assert runs.enough.wait(SOON)
+        assert schedule.stop(within=SOON)
+    told = [one for one in said if one["event"] == "tick failed"]
+    assert [(one["loop"], one["exc_info"]) for one in told] == [("slow", True)] * 2
 
 
 def test_stopping_waits_for_the_tick_that_runs_and_no_longer_than_asked() -> None:

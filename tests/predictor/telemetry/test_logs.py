@@ -16,7 +16,7 @@ Lines = Callable[[], list[dict[str, object]]]
 def _logging_as_it_was() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
-    levels = {name: logging.getLogger(name).level for name in logs.CHATTY}
+    levels = {name: logging.getLogger(name).level for name in (*logs.CHATTY, *logs.TOLD_ALREADY)}
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
@@ -63,9 +63,7 @@ def test_the_standard_library_goes_the_same_way(stream: io.StringIO) -> None:
     assert (line["event"], line["level"], line["logger"]) == ("disk full", "warning", "some.library")
 
 
-@pytest.mark.parametrize(
-    "name", ["apscheduler.executors.default", "kubernetes.client.rest", "uvicorn.error", "urllib3"]
-)
+@pytest.mark.parametrize("name", ["kubernetes.client.rest", "uvicorn.error", "urllib3"])
 def test_chatty_libraries_speak_from_warning_on_even_at_debug(stream: io.StringIO, name: str) -> None:
     logs.configure(Level.DEBUG, Format.JSON, stream=stream)
     logging.getLogger(name).info("Running job")
@@ -74,9 +72,18 @@ def test_chatty_libraries_speak_from_warning_on_even_at_debug(stream: io.StringI
     assert [line["event"] for line in lines(stream)] == ["late"]
 
 
+def test_what_the_schedule_tells_itself_is_not_told_twice(stream: io.StringIO) -> None:
+    logs.configure(Level.DEBUG, Format.JSON, stream=stream)
+    for name in ("apscheduler.scheduler", "apscheduler.executors.default"):
+        logging.getLogger(name).info("Running job")
+        logging.getLogger(name).warning("Execution of job skipped")
+        logging.getLogger(name).error("cannot submit job")
+    assert [line["event"] for line in lines(stream)] == ["cannot submit job"] * 2
+
+
 def test_at_error_chatty_libraries_are_as_quiet_as_all(stream: io.StringIO) -> None:
     logs.configure(Level.ERROR, Format.JSON, stream=stream)
-    logging.getLogger("apscheduler").warning("late")
+    logging.getLogger("urllib3").warning("late")
     assert lines(stream) == []
 
 

@@ -22,7 +22,8 @@ class Desk:
         structlog.reset_defaults()
         self.metrics = Metrics()
         self.pulse = Pulse({"slow": 30.0}, lambda: 0.0)
-        self.recorder = Telemetry(self.metrics, self.pulse, FakeClock(1000.0))
+        self.clock = FakeClock(1000.0)
+        self.recorder = Telemetry(self.metrics, self.pulse, self.clock)
 
     def value(self, name: str, **labels: str) -> float | None:
         return self.metrics.registry.get_sample_value(f"floorcast_{name}", labels)
@@ -44,7 +45,10 @@ def test_a_finished_tick_beats_and_a_failed_one_is_logged() -> None:
     with capture_logs() as said:
         desk.recorder.tick("slow", seconds=0.1, outcome="failed")
         desk.recorder.tick("slow", seconds=0.1, outcome="finished")
-    assert [(one["log_level"], one["loop"], one["outcome"]) for one in said] == [("warning", "slow", "failed")]
+    assert [(one["log_level"], one["loop"], one.get("outcome")) for one in said] == [
+        ("warning", "slow", "failed"),
+        ("info", "slow", None),
+    ]
     assert desk.value("last_tick_timestamp_seconds", loop="slow") == 1000
     assert desk.value("ticks_total", loop="slow", outcome="failed") == 1
 
@@ -55,6 +59,20 @@ def test_a_late_tick_is_counted_and_logged() -> None:
         desk.recorder.late("fast")
     assert len(said) == 1
     assert desk.value("late_ticks_total", loop="fast") == 1
+
+
+def test_ticks_that_fail_or_are_late_for_hours_are_a_line_now_and_then_and_not_one_each() -> None:
+    desk = Desk()
+    with capture_logs() as said:
+        for second in range(7200):
+            desk.clock.time = 1000.0 + second
+            desk.recorder.tick("slow", seconds=0.1, outcome="failed")
+            desk.recorder.late("fast")
+    assert len([one for one in said if one["loop"] == "slow"]) == 1
+    late = [one["more_since_last_said"] for one in said if one["loop"] == "fast"]
+    assert late == [0, *[599] * 11]
+    assert desk.value("late_ticks_total", loop="fast") == 7200
+    assert desk.value("ticks_total", loop="slow", outcome="failed") == 7200
 
 
 def test_an_unknown_signal_is_logged_when_it_changes_and_not_at_every_tick() -> None:
