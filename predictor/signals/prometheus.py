@@ -121,7 +121,7 @@ class PrometheusSource:
                 answers = future.result() if future else {}
                 for target in group.targets:
                     answer = answers.get(target.key, Unknown(Cause.NOT_ASKED, f"{target.engine} has no query for it"))
-                    readings[target.key][signal] = self._aged(answer, samples.get(target.key), at=at)
+                    readings[target.key][signal] = self._aged(answer, samples, target.key, at=at)
         for target in targets:
             if not readings[target.key]:
                 unknown = Unknown(Cause.NOT_ASKED, f"engine {target.engine!r} is not in the catalogue")
@@ -175,26 +175,36 @@ class PrometheusSource:
             answers[target.key] = Unknown(Cause.EMPTY, group.why_empty(target, names))
         return answers
 
-    def _samples(self, group: rows.Group, *, at: int, until: float) -> dict[str, float]:
-        """Unix time of each target's newest sample, where it is known.
+    def _samples(self, group: rows.Group, *, at: int, until: float) -> dict[str, float] | Unknown:
+        """Unix time of each target's newest sample; Unknown when that was asked and not answered.
 
-        Where it is not, values are taken for as old as the moment they were asked for.
+        Where the catalogue has no way to ask, or a target no row, values are as old as the moment they are asked for.
         """
-        return self._numbers(group, group.engine.fresh, at=at, until=until) if group.engine.fresh else {}
+        if not group.engine.fresh:
+            return {}
+        try:
+            return self._answered(group, group.engine.fresh, at=at, until=until)
+        except replies.AnswerError as error:
+            return Unknown(error.cause, f"how old the samples are is not known: {error}")
 
     def _numbers(self, group: rows.Group, query: str, *, at: int, until: float) -> dict[str, float]:
         """What a query about the series gives, by target key; nothing when there is no answer."""
         try:
-            answer = self._api.instant(group.engine.render(query, self._settings.asking), at=at, until=until)
+            return self._answered(group, query, at=at, until=until)
         except replies.AnswerError:
             return {}
+
+    def _answered(self, group: rows.Group, query: str, *, at: int, until: float) -> dict[str, float]:
+        answer = self._api.instant(group.engine.render(query, self._settings.asking), at=at, until=until)
         return {key: rows.value(row) for key, row in group.matched(answer, self._settings.labels).items()}
 
-    def _aged(self, reading: Reading, sample: float | None, *, at: float) -> Reading:
-        """The reading with the time of its newest sample, unless that is too old."""
+    def _aged(self, reading: Reading, samples: Mapping[str, float] | Unknown, key: str, *, at: float) -> Reading:
+        """The reading with the time of its newest sample, unless that is too old: a query looks back five minutes."""
         if isinstance(reading, Unknown):
             return reading
-        limit = self._settings.stale_after
+        if isinstance(samples, Unknown):
+            return samples
+        sample, limit = samples.get(key), self._settings.stale_after
         taken = at if sample is None or not math.isfinite(sample) else min(sample, at)
         if at - taken > limit:
             return Unknown(Cause.STALE, f"the newest sample was {at - taken:.0f} s old, the limit is {limit:.0f} s")

@@ -228,6 +228,23 @@ def test_samples_older_than_two_scrapes_are_stale(api: PrometheusApi) -> None:
     assert read(api)[Signal.IN_FLIGHT] == Unknown(Cause.STALE, "the newest sample was 31 s old, the limit is 30 s")
 
 
+@pytest.mark.parametrize(
+    ("answer", "cause"),
+    [
+        (refusal(422, "execution", "too many samples"), Cause.SOURCE_DOWN),
+        (refusal(503, "unavailable", "shutting down"), Cause.SOURCE_DOWN),
+        (Answer(b"<html>"), Cause.SOURCE_DOWN),
+        (result([row(AT - 5, **LABELS)], warnings=["a store did not answer"]), Cause.PARTIAL),
+    ],
+)
+def test_values_of_an_age_that_cannot_be_told_are_not_known(api: PrometheusApi, answer: Answer, cause: Cause) -> None:
+    """A query looks back up to five minutes: without the age a pod that is gone still counts."""
+    api.respond = lambda request: answer if "timestamp(" in request.query else healthy(request)
+    readings = read(api)
+    assert {reading.cause for reading in readings.values() if isinstance(reading, Unknown)} == {cause}
+    assert not [reading for reading in readings.values() if isinstance(reading, Known)]
+
+
 def test_all_queries_of_a_tick_are_for_the_same_whole_second(api: PrometheusApi) -> None:
     source = prometheus.PrometheusSource(settings(api), CATALOG)
     source.read([TARGET], now=NOW + 0.123456)
