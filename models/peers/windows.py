@@ -9,6 +9,8 @@ class Window:
     """Values inside a sliding window; those of one bucket are averaged, buckets without any do not count."""
 
     def __init__(self, seconds: float, *, bucket: float = BUCKET) -> None:
+        if seconds < bucket:
+            raise ValueError(f"a window of {seconds!r} s: must hold a bucket of {bucket!r} s")
         self._seconds, self._bucket = seconds, bucket
         self._buckets: deque[tuple[int, float, int]] = deque()  # number, sum, count
         self._sum = 0.0

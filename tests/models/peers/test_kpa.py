@@ -5,7 +5,7 @@ from models.policy.context import Supply
 from models.policy.decision import Reason
 from models.policy.protocol import Observation
 from models.signals import Signal
-from tests.fakes.observations import Value, at, observe, walk
+from tests.fakes.observations import Value, at, observe
 
 
 def seen(
@@ -23,10 +23,12 @@ def test_defaults_are_those_of_the_config_map() -> None:
 
 
 def test_in_calm_the_stable_window_over_the_target_decides() -> None:
-    """100 in flight over 70 a pod: 2; with panic ratio 2 / 1 >= 2 it panics, so from two ready pods it is 2.1 -> 3."""
-    rule = Kpa()
-    course = walk(rule, [seen(150.0, replicas=1)] * 2, every=2.0)
-    assert course == [3, 3]
+    """Mean of 30 and 105 over the window is 67.5, below 70: 1; of 30 and 150 it is 90: 2, not yet twice two ready."""
+    for later, wanted in ((105.0, 1), (150.0, 2)):
+        rule = Kpa()
+        rule.decide(seen(30.0))
+        calm = rule.decide(seen(later, replicas=2, now=20))
+        assert (calm.note.split(":")[0], calm.replicas) == ("stable", wanted)
 
 
 def test_it_panics_when_the_short_window_asks_for_twice_what_is_ready_and_never_goes_down_in_it() -> None:
