@@ -171,19 +171,21 @@ class Loops:
             ttl = PLANS_LIVE_FOR * self._pace.slow
             decision = deciding.decide(entry, workload, now=now, loading=not self._loaded, plans_ttl=ttl)
             news = entry.remember(decision)
-            self._carry_out(entry, workload, decision, now=now)
+            done = self._carry_out(entry, workload, decision, now=now)
             entry.acted_at = time.monotonic()
-            if news:  # after the write, which must not wait for an Event
+            if done and (news or decision.changes):  # after the write, which must not wait for an Event
                 self._world.workloads.announce(entry.target, decision)
         self._record(entry, workload, now=now)
 
-    def _carry_out(self, entry: Entry, workload: Workload, decision: Decision, *, now: float) -> None:
+    def _carry_out(self, entry: Entry, workload: Workload, decision: Decision, *, now: float) -> bool:
+        """Writes the number where that is to be done; False when it was refused."""
         if entry.target.mode is Mode.SHADOW:
             entry.shadow_floor = decision.replicas
         elif decision.changes:
             outcome = self._world.workloads.write(entry.target, decision.replicas, seen=workload, now=now)
             entry.refused = outcome if isinstance(outcome, Refused) else None
             self._world.recorder.write(entry.target, outcome)
+        return entry.refused is None
 
     def _record(self, entry: Entry, workload: Workload | Refused, *, now: float) -> None:
         recorder = self._world.recorder

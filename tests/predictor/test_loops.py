@@ -389,6 +389,16 @@ def test_the_number_is_written_before_it_is_announced() -> None:
     assert order == ["write", "announce"]
 
 
+def test_a_refused_write_is_not_announced_as_a_change_and_the_one_that_succeeds_is() -> None:
+    stage = Stage(demand(lambda _: 310.0))
+    stage.workloads.refuse = Refused("Conflict", "somebody was faster")
+    stage.pass_time(30)
+    assert stage.workloads.announced == []
+    stage.workloads.refuse = None
+    stage.pass_time(10)
+    assert [(one.before, one.replicas) for one in stage.workloads.announced if one.changes] == [(2, 8)]
+
+
 def test_the_past_is_taken_in_while_no_other_loop_reads_or_writes_it() -> None:
     class Watched(History):
         """Lets a fast tick start while the past is taken in, and looks whether it gets in between."""
