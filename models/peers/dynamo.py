@@ -177,8 +177,9 @@ class Planner:
     def _way(self, seen: Observation) -> int:
         """1, -1 or 0 by the engines that report."""
         self._remember_lengths(seen)
-        loads = {(pod.running, pod.waiting, pod.kv_usage): pod for pod in sight.pods(seen) if pod.ready}
-        known = [pod for pod in loads.values() if None not in (pod.running, pod.waiting, pod.kv_usage)]
+        # Pods that are alike are one object: each kind is estimated once.
+        kinds = {id(pod): pod for pod in sight.pods(seen) if pod.ready and not pod.deleting}
+        known = [pod for pod in kinds.values() if None not in (pod.running, pod.waiting, pod.kv_usage)]
         if not known:
             return 0
         n = seen.supply.ready

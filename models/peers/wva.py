@@ -112,21 +112,26 @@ class Reports:
 
     def look(self, seen: Observation) -> list[Replica]:
         """Those of this moment, one a pod."""
-        found: dict[str, Replica] = {}
-        pods = [pod for pod in sight.pods(seen) if pod.ready and not pod.deleting and _reports(pod)]
-        for pod in pods:
-            if pod.name not in found:
-                kv, queue = self._peaks.get(pod.name) or (Peak(MINUTE), Peak(MINUTE))
-                self._peaks[pod.name] = (kv, queue)
-                # A gauge that is missing reads as 0: one of WVA's known failures.
-                found[pod.name] = Replica(kv.add(seen.now, pod.kv_usage or 0.0), queue.add(seen.now, pod.waiting or 0))
+        found: dict[str, Replica | None] = {}
+        replicas = []
+        for pod in sight.pods(seen):
+            if pod.name not in found:  # pods that are alike have one name
+                found[pod.name] = self._look_at(pod, seen.now)
+            one = found[pod.name]
+            if one is not None:
+                replicas.append(one)
         if len(self._peaks) > len(found):
-            self._peaks = {name: self._peaks[name] for name in found}
-        return [found[pod.name] for pod in pods]
+            self._peaks = {name: peaks for name, peaks in self._peaks.items() if name in found}
+        return replicas
 
-
-def _reports(pod: Pod) -> bool:
-    return pod.kv_usage is not None or pod.waiting is not None
+    def _look_at(self, pod: Pod, now: float) -> Replica | None:
+        if not pod.ready or pod.deleting or (pod.kv_usage is None and pod.waiting is None):
+            return None
+        if pod.name not in self._peaks:
+            self._peaks[pod.name] = (Peak(MINUTE), Peak(MINUTE))
+        kv, queue = self._peaks[pod.name]
+        # A gauge that is missing reads as 0: one of WVA's known failures.
+        return Replica(kv.add(now, pod.kv_usage or 0.0), queue.add(now, pod.waiting or 0.0))
 
 
 class Saturation:

@@ -64,10 +64,10 @@ def analyse(variant: Variant, lengths: Lengths, history: deque[float], settings:
     """One variant; saturated replicas add what they hold to `history`."""
     demand, effective = 0.0, []
     per_waiting = lengths.prompt + (0 if settings.prefill else lengths.output)
+    bound = KV_SHARE * settings.kv_tokens
     for one in variant.replicas:
         use = round(one.kv * settings.kv_tokens)
         demand += use + one.queue * per_waiting
-        bound = KV_SHARE * settings.kv_tokens
         effective.append(min(bound, _compute_bound(use, one.queue, lengths, history, settings)))
     return Analysed(demand, statistics.median(effective) if effective else 0.0)
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.peers import registry, seasonal
+from models.peers import registry, seasonal, triggers
 from models.peers.engine import Engine
 from models.peers.registry import Rival, Terms
 from models.policy.context import Supply
@@ -107,7 +107,7 @@ def test_schedules_need_a_history_and_the_clairvoyant_the_future() -> None:
 
 def test_a_rival_is_found_by_its_name() -> None:
     assert registry.named("wva-v1", terms()).default == 0.80
-    with pytest.raises(ValueError, match=r"no rival .hpa.; .*hpa-queue"):
+    with pytest.raises(ValueError, match=r"no rival 'hpa' .*hpa-queue"):
         registry.named("hpa", terms())
     with pytest.raises(ValueError, match="rate is 0"):
         dataclasses.replace(terms(), rate=0.0)
@@ -135,7 +135,7 @@ def test_a_window_without_history_asks_for_the_usual_quantile() -> None:
 
 
 def test_a_schedule_may_open_a_warm_up_earlier() -> None:
-    table = seasonal.earlier(seasonal.Timetable((1, 9), step=3600.0), 600.0)
+    table = seasonal.earlier(triggers.Timetable((1, 9), step=3600.0), 600.0)
     found = [table.read(load(0.0, 1, now)) for now in (0.0, 2999.0, 3000.0, 6599.0, 6600.0)]
     assert found == [1, 1, 9, 9, 1]
 
