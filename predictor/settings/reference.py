@@ -24,7 +24,7 @@ HEADER = """\
 
 def yaml_file() -> str:
     """The commented reference of every key with its default."""
-    return f"{HEADER}\n{chr(10).join(_section(Settings, indent=0))}\n"
+    return f"{HEADER}\n{chr(10).join(_section(Settings, indent=0)).rstrip()}\n"
 
 
 def json_schema() -> str:
