@@ -17,18 +17,17 @@ from tests.predictor.replay.histories import HOUR, KEY
 ONE_EACH = Objectives(profile=Profile(concurrency=1.0, throughput=1.0))
 
 
-def weighed(values: histories.Floats, *, warm_up: float = 300.0, throughput: float = 1.0) -> Economics:
-    questions = backtest.Questions({"chat": (warm_up,)}, learning=12 * HOUR)
+def weighed(values: histories.Floats, *, every: float = 240.0) -> Economics:
+    questions = backtest.Questions({"chat": (300.0,)}, every=every, learning=12 * HOUR)
     found = backtest.run({KEY: histories.series(values)}, questions)
-    objectives = Objectives(profile=Profile(concurrency=1.0, throughput=throughput))
-    made = economics.weigh(backtest.signals_of(found, "chat", warm_up), objectives, duration=None)
+    made = economics.weigh(backtest.signals_of(found, "chat", 300.0), ONE_EACH, duration=None)
     assert made is not None
     return made
 
 
 @pytest.fixture(scope="module")
 def steep() -> Economics:
-    return weighed(histories.steep(2.0))
+    return weighed(histories.steep(2.0), every=120.0)
 
 
 @pytest.fixture(scope="module")
