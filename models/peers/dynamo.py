@@ -76,7 +76,9 @@ class DynamoSettings:
 class Demand:
     """Requests and their lengths, by interval of the slow loop, and what comes next."""
 
-    def __init__(self, predictor: str) -> None:
+    def __init__(self, predictor: str, *, interval: float) -> None:
+        """`interval` in seconds."""
+        self._interval = interval
         self._series = [predictors.PREDICTORS[predictor]() for _ in range(3)]
         self._readings = 0
         self._arrivals = self._sized = self._prompt = self._output = 0.0
@@ -100,13 +102,13 @@ class Demand:
         """Ends an interval: requests a second, prompt and output tokens expected in the next; None without metrics."""
         if not self._readings:
             return None
-        self._series[0].add(self._arrivals / self._readings)
+        self._series[0].add(self._arrivals / self._readings * self._interval)
         if self._sized > 0:
             self._series[1].add(self._prompt / self._sized)
             self._series[2].add(self._output / self._sized)
         self._reset()
-        rate, prompt, output = (one.ahead() for one in self._series)
-        return rate, prompt, output
+        requests, prompt, output = (one.ahead() for one in self._series)
+        return requests / self._interval, prompt, output
 
     def _reset(self) -> None:
         self._readings = 0
@@ -118,7 +120,7 @@ class Planner:
 
     def __init__(self, settings: DynamoSettings) -> None:
         self.settings = settings
-        self._demand = Demand(settings.predictor)
+        self._demand = Demand(settings.predictor, interval=settings.slow)
         self._slow_at: float | None = None
         self._fast_at = -math.inf
         self._floor = 0

@@ -112,6 +112,13 @@ def test_the_floor_never_expires_when_metrics_stop() -> None:
     assert run(Planner(settings()), [40.0] * 4 + [Cause.EMPTY] * 30, replicas=2) == [2, 2, 2, *[4] * 31]
 
 
+def test_with_the_kalman_filter_a_ramp_is_met_one_interval_ahead() -> None:
+    """10 requests a second more each interval."""
+    planner = Planner(settings(predictor="kalman"))
+    course = run(planner, [10.0 * (1 + k // 3) for k in range(28)], replicas=1)
+    assert course[-1] == 10  # 100 a second expected in the tenth interval, at 10.84 a replica
+
+
 def test_caution_multiplies_the_forecast() -> None:
     assert run(Planner(settings(caution=2.0)), [50.0] * 4, replicas=5)[-1] == 10
 
