@@ -68,6 +68,14 @@ def test_with_a_minimum_of_one_it_never_goes_to_0() -> None:
     assert min(course(Keda(KedaSettings((QUERY,))), [0.0] * 60, replicas=4, minimum=1)) == 1
 
 
+def test_an_idle_count_below_the_minimum_is_kept_while_inactive_and_left_for_the_minimum() -> None:
+    rule = Keda(KedaSettings((QUERY,), idle=1))
+    assert course(rule, [0.0, 0.0, 0.0, 0.0], replicas=4, minimum=3) == [1, 1, 1, 1]
+    assert course(rule, [0.0, 20.0, 20.0, 20.0], replicas=1, minimum=3, start=60) == [1, 1, 3, 4]
+    zero = Keda(KedaSettings((QUERY,), idle=0))
+    assert course(zero, [5.0, *[0.0] * 22], replicas=3, minimum=3) == [3] * 22 + [0]
+
+
 def test_inactive_below_the_minimum_it_is_lifted_there() -> None:
     assert course(Keda(KedaSettings((QUERY,))), [0.0], replicas=1, minimum=3) == [3]
 
