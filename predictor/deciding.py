@@ -46,15 +46,22 @@ def standing(entry: Entry, workload: Workload) -> int:
     return max(entry.shadow_floor, workload.base)
 
 
-def unknown(entry: Entry) -> tuple[tuple[Signal, Cause], ...]:
-    """What plans are made of, was asked for and is not known; KV usage where its tokens are planned for."""
+def unknown(entry: Entry, workload: Workload) -> tuple[tuple[Signal, Cause], ...]:
+    """What plans are made of, was asked for and is not known; KV usage where its tokens are planned for.
+
+    Sums over fewer pods than are Ready are too low, however fresh: that is partial, and as good as unknown.
+    """
     planned = (Signal.KV_USAGE,) if entry.target.objectives.profile.kv_tokens is not None else ()
     readings = ((signal, entry.readings.get(signal, Unknown(Cause.EMPTY))) for signal in (*DEMAND_SIGNALS, *planned))
-    return tuple(
+    missing = tuple(
         (signal, reading.cause)
         for signal, reading in readings
         if isinstance(reading, Unknown) and reading.cause is not Cause.NOT_ASKED
     )
+    reporting = _value(entry, Signal.REPORTING)
+    if reporting is not None and reporting < workload.supply.ready:
+        return (*missing, (Signal.REPORTING, Cause.PARTIAL))
+    return missing
 
 
 def _context(entry: Entry, workload: Workload, *, now: float, loading: bool, plans_ttl: float) -> Context:
@@ -71,7 +78,7 @@ def _context(entry: Entry, workload: Workload, *, now: float, loading: bool, pla
         lowering=lowering,
         reacting=_reacting(entry, workload),
         supply=workload.supply,
-        unknown=unknown(entry),
+        unknown=unknown(entry, workload),
         loading=loading,
         rollout=workload.rollout,
         owner_problem=workload.owner_problem,

@@ -50,7 +50,7 @@ def _unknown_since(context: Context, memory: Memory) -> float | None:
 
 
 def _needed_at(context: Context, memory: Memory) -> float:
-    """Now, while any plan asks for at least what stands."""
+    """Now, while any plan asks for at least what stands; a plan above the maximum asks for no more than that."""
     plans = (context.raising, context.lowering, context.reacting)
     needed = max((plan.replicas for plan in plans if isinstance(plan, sizing.Plan)), default=0)
-    return context.now if needed >= context.standing else memory.needed_at
+    return context.now if min(needed, context.maximum) >= context.standing else memory.needed_at

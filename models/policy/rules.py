@@ -65,6 +65,18 @@ def stay_above_base(proposal: Proposal, context: Context, _settings: FloorSettin
     return dataclasses.replace(proposal, replicas=context.base)
 
 
+def stay_below_maximum(proposal: Proposal, context: Context, _settings: FloorSettings, _memory: Memory) -> Proposal:
+    """The owner's upper bound, after all wishes: a cap must also bind what the backlog asks for.
+
+    Where more stands than the bound allows, coming down to it is a descent like any other: the rules below may hold it
+    (nothing falls on unknown signals, not even to a maximum somebody mistyped), and it goes by steps.
+    """
+    if proposal.replicas <= context.maximum:
+        return proposal
+    note = f"{proposal.note}; wanted {proposal.replicas}, max {context.maximum}"
+    return Proposal(context.maximum, Reason.CAPPED_AT_MAXIMUM, note)
+
+
 def hold_when_blind(proposal: Proposal, context: Context, settings: FloorSettings, memory: Memory) -> Proposal:
     """Unknown is not zero: nothing comes down while a signal is unknown, until after a long time-to-live it decays.
 
@@ -128,24 +140,16 @@ def limit_the_step_up(proposal: Proposal, context: Context, settings: FloorSetti
     return Proposal(max(context.standing + settings.step_up, context.base), Reason.CAPPED_BY_STEP, note)
 
 
-def stay_below_maximum(proposal: Proposal, context: Context, _settings: FloorSettings, _memory: Memory) -> Proposal:
-    """The owner's upper bound, last of all: a cap must also bind what the backlog asks for."""
-    if proposal.replicas <= context.maximum:
-        return proposal
-    note = f"{proposal.note}; wanted {proposal.replicas}, max {context.maximum}"
-    return Proposal(context.maximum, Reason.CAPPED_AT_MAXIMUM, note)
-
-
-# Wishes first, then what forbids a descent (blindness before politeness: "unknown" is the more useful reason),
-# then the size of a step, limits last.
+# Wishes first, then the bounds, which bind whatever was wished; then what forbids a descent (blindness before
+# politeness: "unknown" is the more useful reason), then the size of a step. No rule below the bounds adds anything.
 RULES: tuple[Rule, ...] = (
     follow_the_plan,
     cover_the_backlog,
     stay_above_base,
+    stay_below_maximum,
     hold_when_blind,
     hold_while_owner_is_busy,
     hold_recently_needed,
     step_down,
     limit_the_step_up,
-    stay_below_maximum,
 )

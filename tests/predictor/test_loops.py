@@ -440,3 +440,17 @@ def test_a_source_that_is_down_is_asked_for_one_signal_of_the_past_a_tick() -> N
     stage.loops.slow_tick()
     assert len(asked) == 1 + len(LOADED_SIGNALS)
     assert stage.recorder.loads == [False, True]
+
+
+def test_sums_over_fewer_pods_than_are_ready_lower_nothing_and_are_named() -> None:
+    """Prometheus lost half of the pods: what it sums up halves."""
+    half = SEASON * 300 + 600
+    source = FakeSource(
+        in_flight=lambda time: 310.0 if time < half else 155.0,
+        waiting=lambda _: 0.0,
+        reporting=lambda time: 8.0 if time < half else 4.0,
+    )
+    stage = Stage(source, workload=dataclasses.replace(CALM, standing=8, supply=Supply(ready=8)))
+    stage.pass_time(1800)
+    assert stage.standing() == 8
+    assert stage.entry.decision.note == "reporting partial"

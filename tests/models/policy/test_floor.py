@@ -91,8 +91,19 @@ def test_a_cap_binds_what_the_backlog_asks_for_and_is_reported() -> None:
     assert decision.note.endswith("wanted 14, max 10")
 
 
-def test_a_lowered_maximum_is_followed_at_once() -> None:
-    assert outcome(decide(context(maximum=3))) == (3, Reason.CAPPED_AT_MAXIMUM)
+def test_a_lowered_maximum_is_followed_by_steps_like_any_descent() -> None:
+    assert outcome(decide(context(maximum=3))) == (4, Reason.CAPPED_AT_MAXIMUM)
+    assert outcome(decide(context(maximum=3, unknown=UNKNOWN))) == (5, Reason.HELD_UNKNOWN)
+    assert outcome(decide(context(maximum=3, loading=True))) == (5, Reason.HELD_LOADING)
+
+
+def test_a_plan_above_the_maximum_does_not_keep_what_stands_above_it() -> None:
+    memory, standing = Memory(needed_at=NOW), 8
+    for tick in range(0, 900, 30):
+        busy = context(now=NOW + tick, standing=standing, maximum=3, raising=plan(9), lowering=plan(9))
+        decision, memory = floor.decide(busy, SETTINGS, memory)
+        standing = decision.replicas
+    assert standing == 3
 
 
 def test_a_step_up_can_be_limited() -> None:
