@@ -88,7 +88,8 @@ class Deployment:
             self.pods.append(Pod(self._numbers, self.pool.now))
             self._numbers += 1
         order = (Phase.PENDING, Phase.STARTING, Phase.READY)
-        for pod in sorted(living, key=lambda pod: (order.index(pod.phase), -pod.number))[: len(living) - replicas]:
+        leaving = max(len(living) - replicas, 0)
+        for pod in sorted(living, key=lambda pod: (order.index(pod.phase), -pod.number))[:leaving]:
             self._remove(pod)
 
     def _remove(self, pod: Pod) -> None:

@@ -41,6 +41,7 @@ class Pool:
         self._chunks: collections.deque[requests.Requests] = collections.deque()
         self._offered_until = start
         self._pods = 0
+        self._bound: layout.Memory | None = None
 
     # ------------------------------------------------------------------------------------------------- replicas
     def start(self, *, ready_at: float, crash_at: float = NEVER) -> int:
@@ -102,7 +103,7 @@ class Pool:
         p = self._m.pool[0]
         p["life_count"] = 0
         while True:
-            memory.bind(self._m)
+            self._bind()
             if not self._chunks:
                 self._chunks.append(requests.none())
             answer = entry.run(self._m.pool, self._chunks[0].chunk(), to, int(len(self._chunks) > 1))
@@ -115,6 +116,12 @@ class Pool:
                 self._m = memory.with_deadlines(self._m)
             else:
                 return self._happened()
+
+    def _bind(self) -> None:
+        """Addresses cost as much as some hundred requests: written when an array is new, or the pool is a copy."""
+        if self._bound is not self._m or self._m.pool[0]["replicas_at"] != self._m.replicas.ctypes.data:
+            memory.bind(self._m)
+            self._bound = self._m
 
     def _happened(self) -> list[LifeEvent]:
         events = self._m.life[: int(self._m.pool[0]["life_count"])]

@@ -62,10 +62,10 @@ def readings(pool: Pool, sight: Sight) -> dict[Signal, Reading]:
     fresh = [page for page in every if len(page.rows) and pool.now - page.last[layout.AT] <= STALE * interval]
     if len(fresh) < len(every):
         cause = Unknown(Cause.PARTIAL, f"{len(fresh)} of {len(every)} ready replicas were scraped")
-        return dict.fromkeys(Signal, cause) | _router(pool, sight)
+        return dict.fromkeys(Signal, cause) | of_router(pool, sight)
     if not every:
-        return dict.fromkeys(Signal, Unknown(Cause.EMPTY, "no replica is ready")) | _router(pool, sight)
-    return _gauges(fresh) | _rates(fresh) | _router(pool, sight)
+        return dict.fromkeys(Signal, Unknown(Cause.EMPTY, "no replica is ready")) | of_router(pool, sight)
+    return _gauges(fresh) | _rates(fresh) | of_router(pool, sight)
 
 
 def _gauges(fresh: list[Page]) -> dict[Signal, Reading]:
@@ -105,20 +105,21 @@ def _rates(fresh: list[Page]) -> dict[Signal, Reading]:
         Signal.ARRIVALS: rate(layout.SEEN_ARRIVED),
         Signal.TOKENS_IN: rate(layout.SEEN_PROMPT),
         Signal.TOKENS_OUT: rate(layout.SEEN_TOKENS),
-        Signal.TTFT_P95: _quantile(total, layout.SEEN_TTFT, latency.TTFT_BOUNDS, at),
-        Signal.ITL_P95: _quantile(total, layout.SEEN_ITL, latency.ITL_BOUNDS, at),
-        Signal.DURATION_MEAN: _mean_duration(total, at),
+        Signal.TTFT_P95: page_quantile(total, layout.SEEN_TTFT, latency.TTFT_BOUNDS, at),
+        Signal.ITL_P95: page_quantile(total, layout.SEEN_ITL, latency.ITL_BOUNDS, at),
+        Signal.DURATION_MEAN: mean_duration(total, at),
     }
 
 
-def _mean_duration(total: Floats, at: float) -> Reading:
+def mean_duration(total: Floats, at: float) -> Reading:
+    """From the counters' rises, columns of a scrape: the mean time to the last token."""
     finished = total[layout.SEEN_E2E : layout.SEEN_E2E + layout.PAGE_BUCKETS].sum()
     if finished == 0:
         return Unknown(Cause.EMPTY, "no request finished")
     return Known(float(total[layout.SEEN_E2E_SUM] / finished), at)
 
 
-def _quantile(total: Floats, column: int, bounds: tuple[float, ...], at: float, q: float = 0.95) -> Reading:
+def page_quantile(total: Floats, column: int, bounds: tuple[float, ...], at: float, q: float = 0.95) -> Reading:
     """As PromQL's histogram_quantile: even within a bucket, the last finite bound for what lies beyond."""
     counts = total[column : column + len(bounds) + 1]
     if counts.sum() == 0:
@@ -132,7 +133,7 @@ def _quantile(total: Floats, column: int, bounds: tuple[float, ...], at: float, 
     return Known(float(lower + (bounds[k] - lower) * share), at)
 
 
-def _router(pool: Pool, sight: Sight) -> dict[Signal, Reading]:
+def of_router(pool: Pool, sight: Sight) -> dict[Signal, Reading]:
     """Arrivals at the router, and what waits in it and behind it: it knows even while no replica is ready."""
     if not sight.router:
         return {}

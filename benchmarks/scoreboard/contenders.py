@@ -1,0 +1,115 @@
+"""Who takes part, how each is made, and at which values of its knob."""
+
+import dataclasses
+from collections.abc import Callable
+
+from benchmarks.scoreboard.traces import Prepared
+from models.capacity.profile import Profile, concurrency_target
+from models.fleet.compiled import profiles
+from models.peers import registry
+from models.peers.engine import Engine
+from models.policy.planning import Objectives
+from models.policy.protocol import Autoscaler
+from models.race import foresight, ours
+from models.race.foresight import Foresight
+
+OURS, ORACLE, STATIC = "floorcast", "oracle", "static"
+CLAIRVOYANT = ("oracle", "oracle-99.9", "oracle-99")
+HEADROOM = 0.2  # the configuration's default: what a fleet absorbs between two decisions
+QUANTILE = 0.95  # the configuration's default
+QUICKEST = 5.0  # seconds; Knative looks every 2 s, at pages that change every 15 s
+# Those of the registry that the table has when nobody says otherwise: one of each kind, the best of its kind where
+# there are several. `--policies all` takes the rest as well.
+USUAL = (
+    "static", "hpa-queue", "hpa-in-flight", "keda-load", "keda-cron-day", "knative-kpa", "wva-v2", "dynamo-load",
+)  # fmt: skip
+REACTIVE_ONLY = "floorcast-reactive"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Contender:
+    """A policy on one trace at one warm-up; as a `registry.Rival`, but for what a benchmark need not know."""
+
+    name: str
+    make: Callable[[float], Autoscaler]
+    knob: str
+    values: tuple[float, ...]
+    default: float
+    interval: float
+
+
+def contenders(trace: Prepared, warm_up: float, foreseen: Foresight | None) -> dict[str, Contender]:
+    """Everybody who can take part, by name."""
+    found = {rival.name: _rival(rival) for rival in registry.rivals(terms(trace, warm_up))}
+    if foreseen is not None:
+        found[OURS] = Contender(
+            OURS, lambda q: _ours(trace, q, foreseen), "raise quantile", foresight.QUANTILES, QUANTILE, registry.SYNC
+        )
+    headrooms = (0.0, 0.1, 0.2, 0.4, 0.7, 1.0, 1.5)
+    found[REACTIVE_ONLY] = Contender(
+        REACTIVE_ONLY,
+        lambda headroom: ours.Floorcast(Objectives(_replica(trace, headroom)), None),
+        "burst headroom",
+        headrooms,
+        HEADROOM,
+        registry.SYNC,
+    )
+    return found
+
+
+def names(asked: tuple[str, ...]) -> Callable[[str], bool]:
+    """Which names are asked for: given ones, `all`, or the usual ones."""
+    if asked == ("all",):
+        return lambda _: True
+    known = {*CLAIRVOYANT[::2], OURS}
+    wanted = {*asked, *known} if asked else {*USUAL, *known, REACTIVE_ONLY}
+    return lambda name: name in wanted
+
+
+def family(name: str) -> str:
+    """Under which name a contender's points are shown: the clairvoyant's three aims are one frontier."""
+    return ORACLE if name in CLAIRVOYANT else name
+
+
+def _rival(rival: registry.Rival) -> Contender:
+    interval = max(rival.interval, QUICKEST)
+    return Contender(rival.name, rival.make, rival.knob, rival.values, rival.default, interval)
+
+
+def _ours(trace: Prepared, quantile: float, foreseen: Foresight) -> Autoscaler:
+    """One set of defaults on all traces; the lower quantile is the next below the raising one, as .9 below .95."""
+    place = foresight.QUANTILES.index(quantile)
+    lower = foresight.QUANTILES[max(place - 1, 0)]
+    return ours.Floorcast(
+        Objectives(_replica(trace, HEADROOM), raise_quantile=quantile, lower_quantile=lower), foreseen
+    )
+
+
+def _replica(trace: Prepared, headroom: float) -> Profile:
+    """What the load test of the trace says; the duration is that at the knee, by Little's law."""
+    knee = trace.knee
+    target = concurrency_target(knee=knee.concurrency, headroom=headroom)
+    return Profile(concurrency=target, duration=knee.concurrency / knee.rate, source="measured")
+
+
+def terms(trace: Prepared, warm_up: float) -> registry.Terms:
+    """What the rivals' owners know: the same load test, and the same history."""
+    profile, knee = profiles.named(trace.profile), trace.knee
+    engine = Engine(
+        profile.law, profile.kv_tokens, profile.token_budget, profile.max_num_seqs, profile.law.alpha0 / 1e3
+    )  # fmt: skip
+    history = trace.arrivals.until(trace.start)
+    future = trace.arrivals.since(trace.start + trace.arrivals.step)
+    return registry.Terms(
+        rate=knee.rate,
+        concurrency=knee.concurrency,
+        engine=engine,
+        ttft=knee.objective,
+        itl=max(knee.itl, 0.05),
+        warm_up=warm_up,
+        peak=trace.peak,
+        minimum=1,
+        maximum=trace.maximum,
+        history=history if history.known else None,
+        future=dataclasses.replace(future, start=trace.start),
+    )

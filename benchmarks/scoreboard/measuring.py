@@ -1,0 +1,71 @@
+"""What one replica sustains on a workload: found on the fleet itself, as a load test would find it."""
+
+import dataclasses
+
+import numpy as np
+
+from models.fleet.compiled import scorecard
+from models.fleet.compiled.cluster import Cluster
+from models.fleet.compiled.deployment import Deployment
+from models.fleet.compiled.memory import PoolSettings
+from models.fleet.compiled.pool import Pool
+from models.fleet.compiled.profiles import Profile
+from models.fleet.compiled.requests import Requests
+from models.fleet.compiled.scorecard import Scorecard
+from models.fleet.compiled.warmup import FixedWarmUp
+
+FLEET = 4  # replicas of a load test
+LASTS = 1800.0  # seconds
+WITHIN = 0.995  # of the requests within the objective, so that a fleet at the knee can reach .99
+STEPS = 9  # bisections: the knee to 1 %
+LEAST_OBJECTIVE = 1.0  # seconds
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Knee:
+    """The highest load of one replica that meets the objective.
+
+    Attributes:
+        rate: requests a second.
+        concurrency: requests in flight.
+        itl: p99 of the time between tokens there, seconds.
+        objective: seconds to the first token.
+    """
+
+    rate: float
+    concurrency: float
+    itl: float
+    objective: float
+
+
+def knee(profile: Profile, lengths: Requests, *, seed: int = 1) -> Knee:
+    """By load tests of Poisson arrivals with lengths drawn from those given.
+
+    The objective is twice what 99.9 % of the requests take on a replica that does nothing else, and a second at least.
+    """
+    alone = _tested(profile, lengths, rate=0.02, objective=60.0, seed=seed)
+    objective = max(2 * (alone.ttft.quantile(0.999) or 0.0), LEAST_OBJECTIVE)
+    low, high = 0.02, 64.0
+    for _ in range(STEPS + 3):
+        middle = float(np.sqrt(low * high))
+        if (_tested(profile, lengths, rate=middle, objective=objective, seed=seed).attainment or 0.0) >= WITHIN:
+            low = middle
+        else:
+            high = middle
+    at = _tested(profile, lengths, rate=low, objective=objective, seed=seed)
+    return Knee(low, low * (at.e2e.mean or 1.0), at.itl.quantile(0.99) or 0.05, objective)
+
+
+def _tested(profile: Profile, lengths: Requests, *, rate: float, objective: float, seed: int) -> Scorecard:
+    rng = np.random.default_rng([seed, 7])
+    count = max(int(rate * FLEET * LASTS), 2000)
+    lasts = count / (rate * FLEET)
+    times = np.sort(rng.uniform(0, lasts, count))
+    which = rng.integers(0, len(lengths), count)
+    pool = Pool(profile, PoolSettings(ttft_objective=objective, scrape_interval=None))
+    target = Deployment(pool, FixedWarmUp(0.0), seed=(seed,))
+    cluster = Cluster({"test": target})
+    cluster.scale("test", FLEET)
+    pool.offer(Requests(times, lengths.prompts[which], lengths.outputs[which]))
+    cluster.advance(lasts)
+    return scorecard.of(target)

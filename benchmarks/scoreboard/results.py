@@ -1,0 +1,153 @@
+"""From runs to what the tables say."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from benchmarks.scoreboard import contenders
+from benchmarks.scoreboard.contenders import ORACLE, OURS
+from models.race import frontier
+from models.race.frontier import Found, How, Point
+
+ATTAINMENTS = (0.99, 0.999)
+SHORTEST = 12 * 3600.0  # seconds of recording below which a trace is listed, not averaged (docs/decisions/0002)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Facts:
+    """What is said of a trace.
+
+    Attributes:
+        name: of its file.
+        held_out: whether no choice was made on it.
+        lasts: seconds of recording.
+        start: of what is run, seconds.
+        end: likewise.
+        requests: run.
+        profile: of the replica.
+        tokens: factor on each request's tokens.
+        rate: requests a second that a replica sustains.
+        objective: seconds to the first token.
+        peak: replicas the busiest five minutes need.
+    """
+
+    name: str
+    held_out: bool
+    lasts: float
+    start: float
+    end: float
+    requests: int
+    profile: str
+    tokens: float
+    rate: float
+    objective: float
+    peak: int
+
+    @property
+    def averaged(self) -> bool:
+        """Whether it counts in averages."""
+        return self.lasts >= SHORTEST
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Race:
+    """All runs on one trace at one warm-up (seconds): points by policy."""
+
+    trace: Facts
+    warm_up: float
+    points: Mapping[str, tuple[Point, ...]]
+
+    def found(self, policy: str, attainment: float) -> Found:
+        """What an attainment costs a policy."""
+        return frontier.at_attainment(self.points.get(policy, ()), attainment)
+
+    def over_oracle(self, policy: str, attainment: float) -> float | None:
+        """Replica-hours over the oracle's at the same attainment; None where either never gets there."""
+        mine, best = self.found(policy, attainment), self.found(ORACLE, attainment)
+        return mine.hours / best.hours if mine.hours and best.hours else None
+
+    def misses(self, policy: str, attainment: float = 0.99) -> float | None:
+        """Share of misses at the replica-hours Floorcast needs for an attainment; None where all its runs cost more."""
+        ours = self.found(OURS, attainment)
+        return frontier.misses_at(self.points.get(policy, ()), ours.hours) if ours.hours else None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Summary:
+    """A policy over several traces at one warm-up.
+
+    Attributes:
+        policy: its name.
+        races: traces on which the oracle gets there.
+        reached: attainment -> on how many of them the policy does.
+        ratios: attainment -> geometric mean of replica-hours over the oracle's, over those it reaches.
+        misses: geometric mean of misses over Floorcast's at equal replica-hours, over `compared` traces.
+        compared: on how many it has runs as cheap.
+        starts: mean of starts at the first attainment.
+    """
+
+    policy: str
+    races: int
+    reached: Mapping[float, int]
+    ratios: Mapping[float, float | None]
+    misses: float | None
+    compared: int
+    starts: float | None
+
+
+def races(facts: Mapping[str, Facts], swept: Iterable[tuple[str, float, str, Sequence[dict[str, Any]]]]) -> list[Race]:
+    """Runs (trace, warm-up, policy, points) put together by trace and warm-up; the oracle's aims are one policy."""
+    found: dict[tuple[str, float], dict[str, list[Point]]] = {}
+    for name, warm_up, policy, points in swept:
+        mine = found.setdefault((name, warm_up), {}).setdefault(contenders.family(policy), [])
+        mine += [_point(one) for one in points]
+    return [
+        Race(facts[name], warm_up, {policy: tuple(points) for policy, points in each.items() if points})
+        for (name, warm_up), each in found.items()
+    ]
+
+
+def _point(run: dict[str, Any]) -> Point:
+    missed = run["missed"] / run["requests"] if run["requests"] else 0.0
+    return Point(f"{run['knob']:g}", run["replica_hours"], missed, run["starts"])
+
+
+def summary(policy: str, among: Sequence[Race]) -> Summary:
+    """One policy over some races at one warm-up."""
+    ratios = {a: [r for race in among if (r := race.over_oracle(policy, a)) is not None] for a in ATTAINMENTS}
+    misses = [
+        max(theirs, frontier.FEWEST) / max(mine, frontier.FEWEST)
+        for race in among
+        if (theirs := race.misses(policy)) is not None and (mine := race.misses(OURS)) is not None
+    ]
+    starts = [found.starts for race in among if (found := race.found(policy, ATTAINMENTS[0])).starts is not None]
+    return Summary(
+        policy,
+        sum(race.found(ORACLE, ATTAINMENTS[0]).how is not How.NEVER for race in among),
+        {a: len(values) for a, values in ratios.items()},
+        {a: frontier.geometric(values) for a, values in ratios.items()},
+        frontier.geometric(misses),
+        len(misses),
+        sum(starts) / len(starts) if starts else None,
+    )
+
+
+def policies(among: Sequence[Race]) -> list[str]:
+    """All policies, by what they cost at the first attainment; those that seldom get there last."""
+    names = sorted({policy for race in among for policy in race.points})
+
+    def rank(name: str) -> tuple[int, float]:
+        found = summary(name, among)
+        return -found.reached[ATTAINMENTS[0]], found.ratios[ATTAINMENTS[0]] or float("inf")
+
+    return sorted(names, key=rank)
+
+
+def halves(among: Sequence[Race]) -> dict[str, list[Race]]:
+    """Averaged races: all, development and held out."""
+    long = [race for race in among if race.trace.averaged]
+    return {
+        "development": [race for race in long if not race.trace.held_out],
+        "held out": [race for race in long if race.trace.held_out],
+        "all": long,
+    }

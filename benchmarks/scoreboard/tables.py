@@ -1,0 +1,111 @@
+"""The scoreboard as Markdown, between two markers of docs/benchmarks.md."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.scoreboard import results
+from benchmarks.scoreboard.contenders import OURS
+from benchmarks.scoreboard.results import ATTAINMENTS, Facts, Race
+from models.race.frontier import How
+
+BEGIN = "<!-- scoreboard: begin (python -m benchmarks.scoreboard) -->"
+END = "<!-- scoreboard: end -->"
+
+INTRODUCTION = """\
+Every policy over every trace on the simulated fleet, each swept over its aggressiveness; rivals are tuned on the very
+trace and warm-up, Floorcast only moves along its raise quantile. `hours / oracle`: replica-hours, warming counted, over
+those of the clairvoyant at the same share of requests within the TTFT objective, read off each policy's frontier
+between two runs, never beyond them; geometric mean over the traces on which the policy gets there, with their number.
+A mean over fewer traces is a mean over easier ones: compare the numbers before the ratios. `misses`: at the
+replica-hours Floorcast needs for 99 %, over Floorcast's, for policies that have runs as cheap. `starts`: replicas
+started at 99 %, mean. Traces shorter than twelve hours are listed, not averaged."""
+
+
+def written(
+    races: Sequence[Race], plots: Mapping[float, str], facts: Sequence[Facts], missing: Sequence[str] = ()
+) -> str:
+    """All tables; `plots` names the picture of each warm-up, `missing` what was not run."""
+    parts = ["### Scoreboard", "", INTRODUCTION, ""]
+    if missing:
+        parts += [f"**Not complete:** {len(missing)} sweeps were not run: {'; '.join(missing[:12])}"
+                  + (" and others." if len(missing) > 12 else "."), ""]  # fmt: skip  # noqa: PLR2004  (a list that long is read by nobody)
+    for warm_up in sorted({race.warm_up for race in races}):
+        mine = [race for race in races if race.warm_up == warm_up]
+        parts += [f"#### Warm-up {warm_up / 60:g} min", "", *_summary(mine), ""]
+        if warm_up in plots:
+            parts += [f"![Frontiers at a warm-up of {warm_up / 60:g} min]({plots[warm_up]})", ""]
+        parts += [f"Each trace, `hours / oracle` at {ATTAINMENTS[0]:.0%}:", "", *_each(mine), ""]
+    return "\n".join([*parts, "#### What was run", "", *_traces(facts)])
+
+
+def _summary(races: Sequence[Race]) -> Iterable[str]:
+    halves = results.halves(races)
+    columns = [f"{part}, {a:.3g}" for a in (99, 99.9) for part in halves]
+    yield _row("hours / oracle", *(f"{column} %" for column in columns), "misses", "starts")
+    yield _row(*["---"] * (len(columns) + 3))
+    for policy in results.policies(halves["all"]):
+        found = {part: results.summary(policy, among) for part, among in halves.items()}
+        cells = [_ratio(found[part].ratios[a], found[part].reached[a], len(halves[part]))
+                 for a in ATTAINMENTS for part in halves]  # fmt: skip
+        every = found["all"]
+        misses = "" if every.misses is None else f"{every.misses:.2g} ({every.compared})"
+        starts = "" if every.starts is None else f"{every.starts:.0f}"
+        yield _row(_name(policy), *cells, misses, starts)
+
+
+def _ratio(ratio: float | None, reached: int, races: int) -> str:
+    return f"never (0/{races})" if ratio is None else f"{ratio:.2f} ({reached}/{races})"
+
+
+def _name(policy: str) -> str:
+    return f"**{policy}**" if policy == OURS else policy
+
+
+def _each(races: Sequence[Race]) -> Iterable[str]:
+    names = results.policies(races)
+    yield _row("trace", "", *map(_name, names))
+    yield _row(*["---"] * (len(names) + 2))
+    for race in sorted(races, key=lambda race: (not race.trace.averaged, race.trace.held_out, race.trace.name)):
+        kind = "held out" if race.trace.held_out else "development"
+        yield _row(race.trace.name, kind if race.trace.averaged else "short", *(_cell(race, name) for name in names))
+
+
+def _cell(race: Race, policy: str) -> str:
+    if policy not in race.points:
+        return ""
+    found, ratio = race.found(policy, ATTAINMENTS[0]), race.over_oracle(policy, ATTAINMENTS[0])
+    if found.how is How.NEVER:
+        return "never"
+    if ratio is None:
+        return "oracle never"
+    return f"≤{ratio:.2f}" if found.how is How.CHEAPEST else f"{ratio:.2f}"
+
+
+def _traces(facts: Sequence[Facts]) -> Iterable[str]:
+    yield "`tokens`: factor by which each request was made longer, so that a replica carries fewer of them."
+    yield "≤: the cheapest run of the sweep is that good already."
+    yield ""
+    yield _row(
+        "trace", "", "hours run", "requests", "replica", "tokens", "requests/s a replica", "TTFT objective", "peak"
+    )
+    yield _row(*["---"] * 9)
+    for f in sorted(facts, key=lambda f: f.name):
+        kind = ("held out" if f.held_out else "development") if f.averaged else "short"
+        yield _row(
+            f.name, kind, f"{f.start / 3600:.1f} to {f.end / 3600:.1f}", f"{f.requests:,}", f.profile,
+            f"{f.tokens:.2f}", f"{f.rate:.2f}", f"{f.objective:.1f} s", str(f.peak),
+        )  # fmt: skip
+
+
+def place(file: Path, text: str) -> None:
+    """Put `text` between the markers of a file, which are added where they are missing; the rest stays as it is."""
+    old = file.read_text(encoding="utf-8") if file.exists() else "# Benchmarks\n"
+    before, begin, rest = old.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    if not begin:
+        before = old.rstrip() + "\n\n"
+    file.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after or chr(10)}", encoding="utf-8")
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(cells) + " |"

@@ -1,0 +1,179 @@
+"""The pieces of work, each a function of plain values that a process of its own can do, and that is done once."""
+
+import dataclasses
+import functools
+import itertools
+import logging
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.scoreboard import contenders, store, traces
+from benchmarks.scoreboard.contenders import Contender
+from benchmarks.scoreboard.store import Store
+from benchmarks.scoreboard.traces import Limits, Prepared
+from models.fleet.compiled import profiles
+from models.race import foresight, running
+from models.race.foresight import Foresight, Past
+from models.race.running import Course, Recording
+
+TARGETS = ((0.01, 4), (0.001, 1))  # shares of misses, and how often the knob's interval around them is halved
+FLEET = ("models/fleet/compiled", "models/race", "models/signals.py", "models/series.py")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Trace:
+    """A trace file and how much of it is run."""
+
+    path: Path
+    held_out: bool
+    limits: Limits
+    key: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Job:
+    """One policy on one trace at one warm-up (seconds): its whole sweep."""
+
+    trace: Trace
+    warm_up: float
+    policy: str
+    close: bool
+
+
+def trace_of(path: Path, limits: Limits, *, held_out: bool) -> Trace:
+    """The trace of a file, known by the file's content and the code that prepares it."""
+    code = store.version(
+        "models/fleet/compiled", "benchmarks/scoreboard/traces.py", "benchmarks/scoreboard/measuring.py"
+    )
+    return Trace(path, held_out, limits, store.key("trace", store.of_file(path), dataclasses.astuple(limits), code))
+
+
+def prepare(trace: Trace, folder: Path) -> Prepared:
+    """The trace ready to be run, from the store if it was before."""
+    kept = Store(folder)
+    found = kept.kept(f"traces/{trace.key}")
+    if not isinstance(found, Prepared):
+        found = traces.prepared(trace.path, held_out=trace.held_out, limits=trace.limits)
+        kept.put_object(f"traces/{trace.key}", found)
+    return dataclasses.replace(found, name=traces.name_of(trace.path), held_out=trace.held_out)
+
+
+def foresee(group: Sequence[Trace], warm_ups: tuple[float, ...], folder: Path) -> None:
+    """Forecasts of several traces, as far as they are not in the store."""
+    warnings.simplefilter("ignore")
+    kept = Store(folder)
+    missing = {
+        trace.key: trace for trace in group
+        if not all(_foreseen(kept, trace, warm_up) for warm_up in warm_ups)
+    }  # fmt: skip
+    pasts = {key: _past(prepare(trace, folder)) for key, trace in missing.items()}
+    for (key, warm_up), found in foresight.foresee(pasts, warm_ups).items():
+        kept.put_object(_foresight_name(missing[key], warm_up), found)
+
+
+def _past(trace: Prepared) -> Past:
+    return Past(trace.arrivals, trace.start, trace.end)
+
+
+def _foresight_name(trace: Trace, warm_up: float) -> str:
+    return f"forecasts/{store.key(trace.key, warm_up, _forecast_code())}"
+
+
+@functools.cache
+def _forecast_code() -> str:
+    return store.version("models/forecasting", "models/race/foresight.py", "models/capacity/warmup.py")
+
+
+def _foreseen(kept: Store, trace: Trace, warm_up: float) -> Foresight | None:
+    found = kept.kept(_foresight_name(trace, warm_up))
+    return found if isinstance(found, Foresight) else None
+
+
+@functools.cache
+def _code(policy: str) -> str:
+    if policy.startswith(contenders.OURS):
+        return store.version(*FLEET, "models/forecasting", "models/policy", "models/capacity")
+    return store.version(*FLEET, "models/peers")
+
+
+def sweep(job: Job, folder: Path) -> list[dict[str, Any]]:
+    """The points of one policy: its default, both ends of its knob, and what lies around the targets."""
+    logging.disable(logging.WARNING)
+    warnings.simplefilter("ignore")
+    kept, trace = Store(folder), _prepared(job.trace, folder)
+    foreseen = _foreseen(kept, job.trace, job.warm_up) if job.policy == contenders.OURS else None
+    contender = contenders.contenders(trace, job.warm_up, foreseen).get(job.policy)
+    if contender is None:
+        return []
+
+    def run(value: float) -> dict[str, Any]:
+        warm_up = 0.0 if job.policy == contenders.STATIC else job.warm_up
+        name = f"runs/{store.key(job.trace.key, warm_up, job.policy, value, _code(job.policy))}"
+        found = kept.json(name)
+        if found is None:
+            found = _run(trace, contender, value, warm_up)
+            kept.put_json(name, found)
+        return {**found, "knob": value, "knob_is": contender.knob, "default": value == contender.default}
+
+    return sought(contender.values, contender.default, run, close=job.close)
+
+
+@functools.lru_cache(maxsize=2)
+def _prepared(trace: Trace, folder: Path) -> Prepared:
+    return prepare(trace, folder)
+
+
+def _run(trace: Prepared, contender: Contender, value: float, warm_up: float) -> dict[str, Any]:
+    always = contender.name == contenders.STATIC
+    initial = min(round(value), trace.maximum) if always else trace.initial
+    course = Course(
+        profile=profiles.named(trace.profile),
+        source=Recording(trace.requests),
+        start=trace.start,
+        end=trace.end,
+        warm_up=warm_up,
+        objective=trace.knee.objective,
+        initial=initial,
+        maximum=trace.maximum,
+        timeout=max(60.0, 2 * trace.knee.objective),
+    )
+    policy = contender.make(value)
+    interval = 600.0 if always else contender.interval
+    return dataclasses.asdict(running.run(course, policy, interval=interval))
+
+
+def sought(
+    values: Sequence[float], default: float, run: Callable[[float], dict[str, Any]], *, close: bool
+) -> list[dict[str, Any]]:
+    """Runs the default and both ends, then halves the knob's interval around each target share of misses.
+
+    `close` off leaves it at those three. A sweep of nine values takes four to seven runs so.
+    """
+    done = {place: run(values[place]) for place in {values.index(default), 0, len(values) - 1}}
+    for allowed, halvings in TARGETS if close else ():
+        for _ in range(halvings):
+            if (place := _between(done, allowed)) is not None:
+                done[place] = run(values[place])
+    return [done[place] for place in sorted(done)]
+
+
+def _between(done: dict[int, dict[str, Any]], allowed: float) -> int | None:
+    """The middle of two neighbours of which one keeps to the allowed misses; None when they are next to each other."""
+    places = sorted(done)
+    for low, high in itertools.pairwise(places):
+        meets = [_missed(done[place]) <= allowed for place in (low, high)]
+        if meets[0] != meets[1] and high - low > 1:
+            return (low + high) // 2
+    return None
+
+
+def _missed(point: dict[str, Any]) -> float:
+    return float(point["missed"] / point["requests"]) if point["requests"] else 0.0
+
+
+def groups(every: Iterable[Trace], parts: int) -> list[list[Trace]]:
+    """Traces dealt out to so many processes."""
+    listed = list(every)
+    return [part for k in range(parts) if (part := listed[k::parts])]

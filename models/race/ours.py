@@ -1,0 +1,121 @@
+"""Floorcast in a race: the service's own functions, driven through the rivals' protocol.
+
+    Forecaster.update (through `foresight`) -> planning.plan_for -> reactive.react -> floor.decide
+
+What differs from the service: only arrivals are forecast, since what is in flight depends on the policy. Its need
+follows from the arrivals and the profile's duration by Little's law; the in-flight load of the moment is still looked
+at by the reactive side.
+"""
+
+import dataclasses
+
+from models.capacity import sizing
+from models.forecasting.forecast import Outlook
+from models.policy import floor, planning, reactive
+from models.policy.context import Context, Memory
+from models.policy.decision import Decision
+from models.policy.planning import Objectives
+from models.policy.protocol import Autoscaler, Observation
+from models.race.foresight import SLOW, Foresight
+from models.signals import Cause, Known, Signal, Unknown
+
+DEMAND = (Signal.ARRIVALS, Signal.IN_FLIGHT, Signal.WAITING)
+NOT_YET = sizing.NoPlan("no forecast has been made yet")
+
+
+class Floorcast:
+    """Owns the replica count: raises for the forecast and for the load of the moment, lowers by steps."""
+
+    def __init__(self, objectives: Objectives, foresight: Foresight | None, *, slow: float = SLOW) -> None:
+        """Without a foresight the forecast is switched off and the reactive rule is left alone."""
+        self.objectives = objectives
+        self._foresight = foresight
+        self._slow = slow
+        self._memory: Memory | None = None
+        self._planned_at = float("-inf")
+        self._index: int | None = None
+        self._plans: tuple[sizing.Planned, sizing.Planned] = (NOT_YET, NOT_YET)
+
+    def decide(self, observation: Observation) -> Decision:
+        """One tick of the fast loop, and of the slow one when its time has come."""
+        return self.decide_from(observation, standing=observation.replicas)
+
+    def decide_from(self, observation: Observation, *, standing: int) -> Decision:
+        """The same where another number than the replica count stands: a floor."""
+        reacting = self._reacting(observation)
+        raising, lowering = self._planned(observation.now)
+        if self._foresight is None:
+            raising = lowering = reacting
+        context = Context(
+            now=observation.now,
+            standing=standing,
+            base=observation.minimum,
+            maximum=observation.maximum,
+            raising=raising,
+            lowering=lowering,
+            reacting=reacting,
+            supply=observation.supply,
+            unknown=_unknown(observation),
+        )
+        memory = self._memory or Memory(needed_at=observation.now)
+        decision, self._memory = floor.decide(context, self.objectives.floor, memory)
+        return decision
+
+    def _planned(self, now: float) -> tuple[sizing.Planned, sizing.Planned]:
+        if self._foresight is None or now - self._planned_at < self._slow:
+            return self._plans
+        self._planned_at = now
+        index = self._foresight.index(now)
+        if index != self._index:
+            self._index = index
+            raising, lowering = self._foresight.at(index)
+            self._plans = (
+                self._plan(raising, self.objectives.raise_quantile),
+                self._plan(lowering, self.objectives.lower_quantile),
+            )
+        return self._plans
+
+    def _plan(self, outlook: Outlook, probability: float) -> sizing.Planned:
+        outlooks = {Signal.ARRIVALS: outlook}
+        return planning.plan_for(
+            outlooks,
+            profile=self.objectives.profile,
+            probability=probability,
+            duration=self.objectives.profile.duration,
+        )
+
+    def _reacting(self, seen: Observation) -> sizing.Planned:
+        load = sizing.Load(
+            in_flight=_value(seen, Signal.IN_FLIGHT),
+            arrivals=_value(seen, Signal.ARRIVALS),
+            duration=self.objectives.profile.duration,
+        )
+        return reactive.react(self.objectives, load, waiting=_value(seen, Signal.WAITING), supply=seen.supply)
+
+
+class Floor:
+    """The other way of owning: a floor under an autoscaler that somebody else has set up."""
+
+    def __init__(self, floorcast: Floorcast, owner: Autoscaler) -> None:
+        self._floorcast, self._owner = floorcast, owner
+        self._standing: int | None = None
+
+    def decide(self, observation: Observation) -> Decision:
+        """The owner's decision above the floor."""
+        standing = observation.minimum if self._standing is None else self._standing
+        self._standing = self._floorcast.decide_from(observation, standing=standing).replicas
+        return self._owner.decide(dataclasses.replace(observation, minimum=self._standing))
+
+
+def _unknown(seen: Observation) -> tuple[tuple[Signal, Cause], ...]:
+    readings = ((signal, seen.readings.get(signal, Unknown(Cause.EMPTY))) for signal in DEMAND)
+    return tuple(
+        (signal, reading.cause)
+        for signal, reading in readings
+        if isinstance(reading, Unknown) and reading.cause is not Cause.NOT_ASKED
+    )
+
+
+def _value(seen: Observation, signal: Signal) -> float | None:
+    reading = seen.readings.get(signal)
+    return reading.value if isinstance(reading, Known) else None
