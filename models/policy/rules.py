@@ -84,10 +84,10 @@ def hold_when_blind(proposal: Proposal, context: Context, settings: FloorSetting
     """
     if context.loading and proposal.replicas <= context.standing:
         return Proposal(context.standing, Reason.HELD_LOADING, "the history is still being loaded")
-    blind = bool(context.unknown) or proposal.reason is Reason.HELD_NO_FORECAST
-    if not blind or proposal.replicas > context.standing:
+    missing = next((plan.why for plan in (context.raising, context.lowering) if isinstance(plan, sizing.NoPlan)), "")
+    if not (context.unknown or missing) or proposal.replicas > context.standing:
         return proposal
-    named = ", ".join(f"{signal} {cause}" for signal, cause in context.unknown) or proposal.note
+    named = ", ".join(f"{signal} {cause}" for signal, cause in context.unknown) or missing
     reason = Reason.HELD_UNKNOWN if context.unknown else Reason.HELD_NO_FORECAST
     since = memory.unknown_since if memory.unknown_since is not None else context.now
     if context.now - since < settings.unknown_ttl:
