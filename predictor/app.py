@@ -136,7 +136,7 @@ class Service:
         for target in self._targets:
             purposes = wanted.setdefault(target.namespace, {Purpose.OBSERVE})
             if target.mode is Mode.CONTROL:
-                purposes.add(Purpose.WRITE_HPA)
+                purposes |= {Purpose.WRITE_HPA, Purpose.WRITE_SCALE, Purpose.EVENTS}
         try:
             for missing in permissions.check_permissions(self._api, wanted):
                 _log.warning("permission missing", problem=str(missing))

@@ -47,10 +47,16 @@ def prometheus(settings: Settings) -> PrometheusSource:
 
 
 def pace(settings: Settings) -> Pace:
-    """How often is looked and how old what is seen may be."""
-    kind = settings.source.kind
-    age = settings.source.prometheus.scrape_interval if kind is sections.SourceKind.PROMETHEUS else settings.loops.fast
+    """How often is looked and how old what is seen may be.
+
+    A rate tells of the middle of its window: arrivals are half a window older than the sample they end with.
+    """
     loops = settings.loops
+    if settings.source.kind is sections.SourceKind.PROMETHEUS:
+        interval = settings.source.prometheus.scrape_interval
+        age = interval + catalog.Windows.for_interval(interval).rate / 2
+    else:
+        age = loops.fast + ScrapeSettings().window / 2
     return Pace(slow=loops.slow, fast=loops.fast, signal_age=age, deadline=loops.deadline)
 
 

@@ -49,6 +49,14 @@ def targets_differ(settings: "Settings") -> Iterator[Contradiction]:
             yield Contradiction(("targets", number, "name"), text)
 
 
+def queries_are_asked(settings: "Settings") -> Iterator[Contradiction]:
+    """Queries of one's own go to a Prometheus; pages are read without any."""
+    if settings.signals and settings.source.kind == "scrape":
+        named = ", ".join(settings.signals)
+        text = f"queries for {named} have no effect while source.kind is scrape; remove them or set it to prometheus"
+        yield Contradiction(("signals",), text)
+
+
 def capacity_is_known(settings: "Settings") -> Iterator[Contradiction]:
     """Every target needs to know what one replica carries, once."""
     for place, common in _everyone(settings):
@@ -147,6 +155,7 @@ def one_way_in(settings: "Settings") -> Iterator[Contradiction]:
 
 CHECKS: tuple[Check, ...] = (
     targets_differ,
+    queries_are_asked,
     capacity_is_known,
     quantiles_agree,
     bounds_agree,

@@ -109,6 +109,13 @@ CASES: dict[str, tuple[str | bytes, str]] = {
         "targets: [{namespace: a, name: b, capacity: {knee: 4}}, {namespace: a, name: b, capacity: {knee: 4}}]",
         "config.yaml: targets[1].name: 'a/b' is targets[0] already; name each workload once",
     ),
+    "queries that nobody asks": (
+        'source: {kind: scrape}\nsignals: {vllm: {in_flight: "sum by (namespace) (x)"}}',
+        (
+            "config.yaml: signals: queries for vllm have no effect while source.kind is scrape; remove them or set it to"
+            " prometheus"
+        ),
+    ),
     "a name that Kubernetes has not": (
         "targets: [{namespace: llm, name: Chat_1, capacity: {concurrency: 4}}]",
         (
