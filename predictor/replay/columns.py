@@ -7,6 +7,7 @@ import pandas as pd
 
 from models.series import Floats
 from predictor.errors import ConfigurationError, HistoryError
+from predictor.replay.recorded import Note
 
 HEADER = 1  # lines before the first row
 
@@ -52,6 +53,14 @@ def times_of_every_row(values: Floats, column: str, *, path: Path) -> Floats:
     if len(bad):
         raise wrong_cell(path, int(bad[0]), column, "", "is empty, and a row needs a time", more=len(bad) - 1)
     return values
+
+
+def without_negatives(values: Floats, where: str, notes: list[Note]) -> Floats:
+    """Negative values as NaN, with a note: a count or a state below zero is a mark for "not known", not a small one."""
+    negative = values < 0
+    if negative.any():
+        notes.append(Note(where, f"{int(negative.sum())} of {len(values)} rows are negative: taken as unknown"))
+    return np.where(negative, np.nan, values)
 
 
 def wrong_cell(path: Path, row: int, column: str, text: str, why: str, *, more: int = 0) -> HistoryError:

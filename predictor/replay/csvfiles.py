@@ -125,19 +125,21 @@ def _signals(
     frame: pd.DataFrame, path: Path, reading: Reading, *, kept: np.ndarray, times: Floats, notes: list[Note]
 ) -> Iterator[tuple[Signal, Series]]:
     mine = times[kept]
-    step = reading.step or gridding.usual_step(mine)
+    usual = gridding.usual_step(mine)
     for signal, column in reading.mapped.signals.items():
-        values, resets = columns.numbers(frame, column, path=path)[kept], 0
-        if signal in FLOWS and reading.unit is Unit.COUNT:
-            values = values / gridding.usual_step(mine)
-        elif signal in FLOWS and reading.unit is Unit.TOTAL:
-            values, resets = gridding.increments(mine, values)
+        where = f"{path.name}: {column}"
+        unit = reading.unit if signal in FLOWS else Unit.RATE
+        values = columns.numbers(frame, column, path=path)[kept]
+        if signal not in FLOWS or unit is Unit.COUNT:
+            values = columns.without_negatives(values, where, notes)
+        rules = gridding.EXACT if unit is Unit.COUNT else gridding.measured(usual, counter=unit is Unit.TOTAL)
         try:
-            series, repairs = gridding.on_grid(mine, values, step=step)
+            series, repairs = gridding.on_grid(
+                mine, values / usual if unit is Unit.COUNT else values, step=reading.step or usual, rules=rules
+            )
         except gridding.GridError as error:
             raise gridding.GridError(f"column {column}: {error}") from error
-        repairs.resets = resets
-        notes.extend(Note(f"{path.name}: {column}", told) for told in repairs.sentences())
+        notes.extend(Note(where, told) for told in gridding.told(series, repairs, rules))
         yield signal, series
 
 

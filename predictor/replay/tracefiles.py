@@ -98,10 +98,11 @@ def _counts(path: Path, frame: pd.DataFrame, step: float | None, notes: list[Not
     for column, signal in {"requests": Signal.ARRIVALS, **TOKENS}.items():
         if column not in frame:
             continue
-        values = columns.numbers(frame, column, path=path)
+        where, values = f"{path.name}: {column}", columns.numbers(frame, column, path=path)
         if np.isnan(values).all() and signal is not Signal.ARRIVALS:
-            notes.append(Note(f"{path.name}: {column}", "empty throughout: unknown"))
+            notes.append(Note(where, "empty throughout: unknown"))
             continue
+        values = columns.without_negatives(values, where, notes)
         series, repairs = gridding.on_grid(minutes * MINUTE, values / own, step=own)
-        notes.extend(Note(f"{path.name}: {column}", told) for told in repairs.sentences())
+        notes.extend(Note(where, told) for told in gridding.told(series, repairs, gridding.EXACT))
         yield signal, gridding.coarser(series, step or own)

@@ -1,3 +1,4 @@
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
@@ -21,7 +22,7 @@ def listed(found: Samples) -> list[tuple[float, float]]:
 
 
 def on_grid(given: Samples, points: int, rules: Rules | None = None) -> list[float]:
-    series = regularise.regular(given, Grid(start=0.0, step=30.0, points=points), rules)
+    series, _ = regularise.regular(given, Grid(start=0.0, step=30.0, points=points), rules or Rules())
     assert (series.start, series.step) == (0.0, 30.0)
     return series.values.tolist()
 
@@ -66,11 +67,41 @@ def test_a_surge_is_no_spike(values: tuple[float, ...]) -> None:
 
 
 def test_a_value_is_carried_over_a_short_gap_only() -> None:
-    assert on_grid(samples((0, 5), (200, 7)), 8) == pytest.approx([5, 5, 5, 5, NAN, NAN, NAN, 7], nan_ok=True)
+    assert on_grid(samples((0, 5), (200, 7)), 8) == pytest.approx([5, 5, 5, 5, NAN, NAN, 7, 7], nan_ok=True)
+
+
+def test_an_exact_count_is_never_carried() -> None:
+    exact = Rules(short_gap=0.0, spike=None)
+    assert on_grid(samples((0, 5), (60, 7)), 3, exact) == pytest.approx([5, NAN, 7], nan_ok=True)
+
+
+def test_what_a_point_holds_does_not_depend_on_what_comes_after_it() -> None:
+    short, long = on_grid(samples((0, 5), (90, 1)), 3), on_grid(samples((0, 5), (900, 1)), 3)
+    assert short == long == [5, 5, 5]
+
+
+def test_a_point_is_the_mean_of_the_samples_from_it_to_the_next() -> None:
+    assert on_grid(samples((0, 1), (15, 3), (30, 5), (59, 9)), 2) == [2, 7]
+
+
+def test_every_repair_is_counted() -> None:
+    counted = samples((0, 1), (30, NAN), (120, 2), (90, 1), (90, 3), (91, 1), (150, -1), (180, 900), (210, 1), (240, 1))
+    _, repairs = regularise.regular(counted, Grid(start=0.0, step=30.0, points=9), Rules())
+    assert dataclasses.asdict(repairs) == {
+        "samples": 10, "unknown": 1, "late": 1, "duplicate": 1, "resets": 0, "negative": 1, "spikes": 1,
+        "averaged": 1, "carried": 2,
+    }  # fmt: skip
+
+
+def test_resets_are_counted() -> None:
+    _, repairs = regularise.regular(
+        samples((0, 100), (30, 15), (60, 20), (90, 1)), Grid(start=0.0, step=30.0, points=4), Rules(counter=True)
+    )
+    assert repairs.resets == 2
 
 
 def test_before_the_first_sample_nothing_is_known() -> None:
-    assert on_grid(samples((55, 5)), 3) == pytest.approx([NAN, NAN, 5], nan_ok=True)
+    assert on_grid(samples((35, 5)), 3) == pytest.approx([NAN, 5, 5], nan_ok=True)
     assert on_grid(samples(), 2) == pytest.approx([NAN, NAN], nan_ok=True)
 
 
@@ -84,7 +115,7 @@ def test_a_counter_becomes_a_rate() -> None:
     [
         (lambda: Grid(start=0, step=0, points=1), "step"),
         (lambda: Grid(start=0, step=1, points=-1), "points"),
-        (lambda: Rules(short_gap=0), "short_gap"),
+        (lambda: Rules(short_gap=-1), "short_gap"),
         (lambda: Rules(spike=1), "spike"),
         (lambda: Samples(np.zeros(2), np.zeros(3)), "one length"),
     ],

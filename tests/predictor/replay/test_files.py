@@ -159,3 +159,24 @@ def test_a_column_of_targets_makes_as_many_series(tmp_path: Path) -> None:
 def test_a_csv_that_cannot_be_used_says_why(tmp_path: Path, columns: str, text: str, complaint: str) -> None:
     with pytest.raises(FloorcastError, match=complaint):
         csvfiles.read(write(tmp_path / "a.csv", text), Reading(mapped(columns)))
+
+
+def test_a_negative_rate_is_zero_and_a_negative_state_or_count_is_unknown(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.csv", "ts,rps,busy\n0,1,1\n60,-2,-1\n120,3,3\n180,3,3\n240,3,3\n")
+    recorded = csvfiles.read(file, Reading(mapped("time=ts,requests=rps,in_flight=busy")))
+    assert recorded.series["a", Signal.ARRIVALS].values[:3].tolist() == [1, 0, 3]
+    assert recorded.series["a", Signal.IN_FLIGHT].values[:3].tolist() == [1, 1, 3]  # carried over what is not known
+    told = [(note.where, note.what) for note in recorded.notes]
+    assert ("a.csv: busy", "1 of 5 rows are negative: taken as unknown") in told
+    counts = tracefiles.read([write(tmp_path / "b.csv", "minute,requests\n0,60\n1,-1\n2,60\n")])
+    np.testing.assert_equal(counts.series["b", Signal.ARRIVALS].values, [1, NAN, 1])
+
+
+def test_a_spike_is_cut_down_in_rates_and_stays_in_counts(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.csv", "ts,n\n" + "".join(f"{60 * i},{6e6 if i == 5 else 60}\n" for i in range(10)))
+    mapping = mapped("time=ts,requests=n")
+    rates, counts = (csvfiles.read(file, Reading(mapping, unit)) for unit in (Unit.RATE, Unit.COUNT))
+    assert rates.series["a", Signal.ARRIVALS].values.max() == 1200
+    assert counts.series["a", Signal.ARRIVALS].values.max() == 1e5
+    assert "1 of 10 rows stand alone" in rates.notes[0].what
+    assert counts.notes == ()

@@ -5,52 +5,63 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from models.regularise import Rules
 from models.series import Series
 from predictor.replay import gridding
 
 NAN = float("nan")
 
 
-def grid(times: list[float], values: list[float], step: float = 60.0) -> tuple[list[float], gridding.Repairs]:
-    series, repairs = gridding.on_grid(np.array(times, dtype=float), np.array(values, dtype=float), step=step)
-    return series.values.tolist(), repairs
+def grid(
+    times: list[float], values: list[float], step: float = 60.0, rules: Rules = gridding.EXACT
+) -> tuple[list[float], list[str]]:
+    series, repairs = gridding.on_grid(
+        np.array(times, dtype=float), np.array(values, dtype=float), step=step, rules=rules
+    )
+    return series.values.tolist(), list(gridding.told(series, repairs, rules))
+
+
+MEASURED = gridding.measured(60.0)
 
 
 def test_rows_in_order_need_no_repair() -> None:
-    values, repairs = grid([0, 60, 120], [1, 2, 3])
-    assert values == [1, 2, 3]
-    assert list(repairs.sentences()) == []
+    assert grid([0, 60, 120], [1, 2, 3]) == ([1, 2, 3], [])
+    assert grid([0, 60, 120], [1, 2, 3], rules=MEASURED) == ([1, 2, 3], [])
 
 
-def test_rows_that_share_a_point_are_averaged_and_counted() -> None:
-    values, repairs = grid([0, 60, 90], [1, 2, 4])
-    assert values == [1, 3]
-    assert repairs.merged == 1
-    assert "averaged" in next(repairs.sentences())
+@pytest.mark.parametrize(
+    ("times", "values", "rules", "expected", "words"),
+    [
+        ([0, 60, 90], [1, 2, 4], gridding.EXACT, [1, 3], "1 of 3 rows share a point of the grid"),
+        ([0, 60, 60], [1, 2, 4], gridding.EXACT, [1, 4], "1 of 3 rows have the time of another: the last counts"),
+        ([0, 60, 120], [1, NAN, 1], gridding.EXACT, [1, NAN, 1], "1 of 3 rows have no value: unknown, not zero"),
+        ([120, 0, 60], [3, 1, 2], gridding.EXACT, [1, 2, 3], "1 of 3 rows are older"),
+        ([0, 60, 120], [1, -5, 1], MEASURED, [1, 0, 1], "1 of 3 rows are negative: taken as zero"),
+        ([0, 60, 120], [1, 500, 2], MEASURED, [1, 40, 2], "1 of 3 rows stand alone at more than 20 times"),
+        ([0, 60, 180], [1, 2, 3], MEASURED, [1, 2, 2, 3], "1 of 4 points lack a row: the value before is carried"),
+        ([0, 60, 180], [60, 120, 30], gridding.measured(60.0, counter=True), [NAN, 1, 1, 0.25], "fell 1 times"),
+    ],
+)
+def test_each_repair_is_made_and_told(
+    times: list[float], values: list[float], rules: Rules, expected: list[float], words: str
+) -> None:
+    found, told = grid(times, values, rules=rules)
+    np.testing.assert_equal(found, expected)
+    assert any(words in one for one in told)
 
 
-def test_a_row_that_is_missing_leaves_a_gap_that_is_not_zero() -> None:
-    values, repairs = grid([0, 60, 240, 300], [1, 1, 1, 1])
+def test_a_row_that_is_missing_among_exact_counts_leaves_a_gap_that_is_not_zero() -> None:
+    values, told = grid([0, 60, 240, 300], [1, 1, 1, 1])
     np.testing.assert_equal(values, [1, 1, NAN, NAN, 1, 1])
-    assert (repairs.gaps, repairs.missing, repairs.longest_gap) == (1, 2, 120)
+    assert told == ["1 gaps, 2 of 6 points (33.3%), the longest 2 min: left unknown"]
 
 
-def test_an_empty_cell_is_unknown() -> None:
-    values, repairs = grid([0, 60, 120], [1, NAN, 1])
-    np.testing.assert_equal(values, [1, NAN, 1])
-    assert repairs.unknown == 1
+def test_an_exact_count_is_no_spike_however_large() -> None:
+    assert grid([0, 60, 120], [1, 500, 2]) == ([1, 500, 2], [])
 
 
-def test_a_negative_value_is_unknown() -> None:
-    values, repairs = grid([0, 60, 120], [1, -5, 1])
-    np.testing.assert_equal(values, [1, NAN, 1])
-    assert repairs.negative == 1
-
-
-def test_rows_out_of_order_are_sorted_and_counted() -> None:
-    values, repairs = grid([120, 0, 60], [3, 1, 2])
-    assert values == [1, 2, 3]
-    assert repairs.out_of_order == 1
+def test_a_lone_sample_that_stands_for_minutes_is_no_spike() -> None:
+    assert grid([0, 600, 1200], [1, 500, 2], 600.0, gridding.measured(600.0)) == ([1, 500, 2], [])
 
 
 def test_no_value_at_all_is_refused() -> None:
@@ -63,15 +74,9 @@ def test_a_span_that_nobody_records_is_refused_with_the_likely_reason() -> None:
         grid([0, 1.7e12], [1, 1], step=1.0)
 
 
-def test_a_running_total_becomes_a_rate_and_a_reset_counts_from_zero() -> None:
-    rates, resets = gridding.increments(np.array([0.0, 60, 120, 180]), np.array([100.0, 160, 30, 90]))
-    np.testing.assert_equal(rates, [NAN, 1.0, 0.5, 1.0])  # 60 in 60 s; 30 after the reset; 60
-    assert resets == 1
-
-
 def test_a_running_total_with_a_hole_is_measured_over_the_hole() -> None:
-    rates, _ = gridding.increments(np.array([0.0, 60, 120]), np.array([0.0, NAN, 120]))
-    np.testing.assert_equal(rates, [NAN, NAN, 1.0])
+    values, _ = grid([0, 60, 120], [0, NAN, 120], rules=gridding.measured(60.0, counter=True))
+    np.testing.assert_equal(values, [NAN, NAN, 1.0])
 
 
 def test_a_coarser_grid_holds_means() -> None:
@@ -91,13 +96,17 @@ def test_the_usual_step_is_that_of_most_rows() -> None:
         gridding.usual_step(np.array([5.0, 5.0]))
 
 
-@given(st.lists(st.tuples(st.integers(0, 5000), st.floats(0, 1e6)), min_size=1, max_size=60), st.randoms())
+@given(
+    st.lists(st.tuples(st.integers(0, 5000), st.floats(0, 1e6)), min_size=1, max_size=60, unique_by=lambda row: row[0]),
+    st.randoms(),
+)
 def test_every_row_is_in_the_grid_or_counted_and_their_order_does_not_matter(
     rows: list[tuple[int, float]], order: object
 ) -> None:
-    values, repairs = grid([float(time) for time, _ in rows], [value for _, value in rows])
-    assert np.count_nonzero(~np.isnan(values)) + repairs.merged == len(rows)
+    times, numbers = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
+    series, repairs = gridding.on_grid(times, numbers, step=60.0)
+    assert series.known + repairs.averaged == len(rows)
     shuffled = list(rows)
     order.shuffle(shuffled)  # type: ignore[attr-defined]
     again, _ = grid([float(time) for time, _ in shuffled], [value for _, value in shuffled])
-    np.testing.assert_allclose(again, values)
+    np.testing.assert_allclose(again, series.values)
