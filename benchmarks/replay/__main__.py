@@ -1,91 +1,69 @@
-"""A back-test of eight generated days in a real Prometheus, and how long a day of a hundred targets takes to load.
+"""python -m benchmarks.replay PROFILE REQUESTS.csv [--json]: what one replica makes of a list of requests.
 
-`python -m benchmarks.replay --out DIR` writes the report and prints the time.
+PROFILE is a name (see --help) or a JSON file with the fields of models.fleet.compiled.profiles.Profile, `law` being an
+object with a, w, d, b, c, q, overhead and alpha0. REQUESTS has the columns arrival_s (or queued_s), prompt_tokens and
+output_tokens, and may be gzipped.
 """
 
 import argparse
+import dataclasses
+import gzip
+import json
 import sys
-import tempfile
-import time
 from pathlib import Path
 
-import yaml
+from models.fleet.compiled import profiles, workload
+from models.fleet.compiled.profiles import Profile, StepLaw
+from models.fleet.compiled.replay import Figures, replay
+from models.fleet.compiled.requests import Requests
 
-from benchmarks.replay import generated
-from models.signals import Signal
-from predictor import wiring
-from predictor.replay import asked, command
-from predictor.settings import convert, loading
-from predictor.settings.root import Settings
-from tests.servers import prometheus as servers
-
-TARGETS = 100
-DAYS = 8
-HOLE = range(5000, 5090)  # minutes in which nothing was scraped
+COUNTS = ("requests", "finished", "peak_running", "peak_waiting", "preemptions")
 
 
-def main() -> int:
-    """Load, measure, report."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.replay", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("backtest"), help="folder of the report")
-    parser.add_argument("--no-load", action="store_true", help="leave out the hundred targets")
-    given = parser.parse_args()
-    if not given.no_load:
-        seconds, busy, complete = loaded()
-        print(
-            f"a day at 1 min for {TARGETS} targets, arrivals, in flight and durations: {seconds:.1f} s,"
-            f" {busy:.1f} s of them our own CPU; {complete} of {2 * TARGETS} series whole"
-        )
-    with tempfile.TemporaryDirectory() as folder:
-        end = _now()
-        with _server(Path(folder), generated.past(1, days=DAYS, end=end, hole=HOLE)) as server:
-            settings = _settings(Path(folder), server.url, targets=1)
-            arguments = ("--since", f"{DAYS}d", "--config", "floorcast.yaml", "--warm-up", "5m")
-            wanted = command.Asked(
-                since=f"{DAYS}d", settings=settings, warm_up="5m", out=given.out, arguments=arguments
-            )
-            return command.run(wanted)
+def profile_of(name: str) -> Profile:
+    """A named profile, or one described in a JSON file."""
+    if not name.endswith(".json"):
+        return profiles.named(name)
+    given = json.loads(Path(name).read_text())
+    law = StepLaw(**given.pop("law"))
+    return Profile(**({"name": Path(name).stem, "model": "", "source": name} | given), law=law)
 
 
-def loaded() -> tuple[float, float, int]:
-    """Seconds for a day of a hundred targets, CPU seconds of this process, and how many series came whole."""
-    with tempfile.TemporaryDirectory() as folder:
-        end = _now()
-        with _server(Path(folder), generated.past(TARGETS, days=1, end=end)) as server:
-            settings = _settings(Path(folder), server.url, targets=TARGETS)
-            source = wiring.prometheus(settings)
-            start, busy = time.monotonic(), time.process_time()
-            span = asked.Span(end - 86400.0 + 3600, float(end), 60.0)
-            recorded = asked.read(source, convert.targets(settings), span)
-            seconds, busy = time.monotonic() - start, time.process_time() - busy
-            source.close()
-    whole = [one for (_, signal), one in recorded.series.items() if signal is not Signal.DURATION_MEAN]
-    return seconds, busy, sum(one.known >= len(one) - 1 and one.end == end for one in whole)
+def requests_of(path: Path) -> Requests:
+    """The requests in a file."""
+    raw = path.read_bytes()
+    text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode()
+    header, _, body = text.partition("\n")
+    return workload.read_requests(header.replace("queued_s", "arrival_s") + "\n" + body)
 
 
-def _server(folder: Path, past: str) -> servers.PrometheusServer:
-    server = servers.PrometheusServer(folder / "prometheus")
-    server.backfill(past)
-    return server
+def table(figures: Figures) -> str:
+    """One line a figure, with its unit."""
+    lines = []
+    for name, value in dataclasses.asdict(figures).items():
+        lines.append(f"{name:14s} {value:12d}" if name in COUNTS else f"{name:14s} {value:12.4f} s")
+    return "\n".join(lines)
 
 
-def _settings(folder: Path, url: str, *, targets: int) -> Settings:
-    names = [{"namespace": "llm", "name": f"chat-{n}", "model": f"{generated.MODEL}-{n}"} for n in range(targets)]
-    document = {
-        "source": {"prometheus": {"url": url, "scrape_interval": "1m"}},
-        "history": {"step": "1m"},
-        "forecast": {"zone": "Europe/Berlin"},
-        "defaults": {"capacity": {"concurrency": 12}},
-        "targets": names,
-    }
-    path = folder / "floorcast.yaml"
-    path.write_text(yaml.safe_dump(document))
-    return loading.load(path)
-
-
-def _now() -> int:
-    return int(time.clock_gettime(time.CLOCK_REALTIME)) // 60 * 60 - 60
+def main(arguments: list[str]) -> int:
+    """Exit code 0, or 2 when the profile or the file cannot be used."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.replay",
+        description="What one replica makes of a list of requests.",
+        epilog=f"Profiles: {', '.join(profiles.PROFILES)}; or a JSON file.",
+    )
+    parser.add_argument("profile")
+    parser.add_argument("requests", type=Path)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args(arguments)
+    try:
+        figures = replay(profile_of(options.profile), requests_of(options.requests))
+    except (OSError, ValueError, TypeError) as error:
+        print(f"cannot replay: {error}", file=sys.stderr)
+        return 2
+    print(json.dumps(dataclasses.asdict(figures)) if options.json else table(figures))
+    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
