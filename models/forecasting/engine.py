@@ -1,6 +1,7 @@
 """Forecasts of many series at once: level plus quantile of past scores, on the square-root scale."""
 
 import dataclasses
+import zlib
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypeAlias
@@ -152,15 +153,26 @@ class Tick:
                 parts.append((mine, lanes))
                 left.difference_update(mine)
         fresh = [lane for lane in wanted if lane in left]
-        for i in range(0, len(fresh), BATCH):
-            batch = fresh[i : i + BATCH]
-            steps = np.array([steps for _, steps in batch], dtype=np.intp)
-            lanes = Lanes.empty(steps, delay=delay, plan=self.plan)
-            longest = max(len(self.histories[key]) for key, _ in batch)
-            self._advance(batch, lanes, self.end - min(longest, int(MEMORY / self.plan.step)))
-            parts.append((batch, lanes))
+        if fresh:
+            parts.append((fresh, self._replayed(fresh, delay)))
         order = [lane for part, _ in parts for lane in part]
         return Group(self.end, {lane: i for i, lane in enumerate(order)}, joined([lanes for _, lanes in parts]))
+
+    def _replayed(self, fresh: Sequence[Lane], delay: int) -> Lanes:
+        """Lanes learned from their whole history, some at a time."""
+        whole = self._nothing_known(fresh, delay)
+        for first in range(0, len(fresh), BATCH):
+            batch = fresh[first : first + BATCH]
+            lanes = self._nothing_known(batch, delay)
+            longest = max(len(self.histories[key]) for key, _ in batch)
+            self._advance(batch, lanes, self.end - min(longest, int(MEMORY / self.plan.step)))
+            whole.put(first, lanes)
+        return whole
+
+    def _nothing_known(self, lanes: Sequence[Lane], delay: int) -> Lanes:
+        steps = np.array([steps for _, steps in lanes], dtype=np.intp)
+        turn = np.array([zlib.crc32(repr(key).encode()) for key, _ in lanes], dtype=np.intp)
+        return Lanes.empty(steps, turn, delay=delay, plan=self.plan)
 
     def _followed(self, group: Group, left: set[Lane]) -> list[Lane]:
         """Lanes of a group that are wanted and whose history goes on where they stopped."""

@@ -2,7 +2,6 @@
 
 import dataclasses
 import enum
-import itertools
 import math
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -42,13 +41,15 @@ class Forecast:
             raise ValueError(f"horizon is {self.horizon!r} s: must be positive")
         if not self.quantiles:
             raise ValueError("quantiles are empty: a forecast needs at least one probability")
-        ordered = sorted(self.quantiles.items())
-        if not all(0 < q < 1 and math.isfinite(v) and v >= 0 for q, v in ordered):
+        probabilities, values = zip(*sorted(self.quantiles.items()), strict=True)
+        if not (
+            probabilities[0] > 0 and probabilities[-1] < 1 and all(map(math.isfinite, values)) and min(values) >= 0
+        ):
             raise ValueError(
-                f"quantiles are {dict(ordered)!r}: probabilities lie in (0, 1), values are finite and >= 0"
+                f"quantiles are {self.quantiles!r}: probabilities lie in (0, 1), values are finite and >= 0"
             )
-        if any(a[1] > b[1] for a, b in itertools.pairwise(ordered)):
-            raise ValueError(f"quantiles are {dict(ordered)!r}: values must not fall as the probability grows")
+        if list(values) != sorted(values):
+            raise ValueError(f"quantiles are {self.quantiles!r}: values must not fall as the probability grows")
 
     def at(self, probability: float) -> float:
         """The smallest forecast value whose probability is at least the one asked (the largest when none is).

@@ -15,6 +15,7 @@ from models.series import Floats
 
 Ints = npt.NDArray[np.intp]
 Singles = npt.NDArray[np.float32]
+Halves = npt.NDArray[np.float16]
 
 CHUNK = 240  # origins replayed at a time
 EXPERTS = ("level", "blend", "scaled")
@@ -32,6 +33,7 @@ class Plan:
         step: of the grid, seconds.
         every: grid steps from one origin to the next.
         phases: of the seasons to look at.
+        scores: past scores of which quantiles are made.
         refresh: origins after which quantiles are taken anew.
         resolve: origins after which regressions are solved anew: three times as many lost nothing on any trace.
     """
@@ -40,6 +42,7 @@ class Plan:
     step: float
     every: int
     phases: tuple[season.Phase, ...]
+    scores: int
     refresh: int
     resolve: int
 
@@ -49,7 +52,8 @@ class Plan:
         every = settings.origin_steps(step)
         # Quantiles of 720 scores hardly move in ten minutes; where origins are further apart, each is worth a look.
         refresh = int(np.clip(600.0 // (every * step), 1, 5))
-        return cls(settings, step, every, season.phases(settings, every * step), refresh, 3 * refresh)
+        found = season.phases(settings, every * step)
+        return cls(settings, step, every, found, settings.scores(step), refresh, 3 * refresh)
 
     @property
     def spacing(self) -> float:
@@ -87,8 +91,11 @@ class Lanes:
 
     Attributes:
         steps: horizon in grid steps.
+        turn: a number that says at which origins quantiles and regressions are taken anew, so that no tick pays for
+            all lanes.
         levels: running levels.
-        jumps: root of the maximum less root of the level, by origin, for the seasons; shape (lanes, memory).
+        jumps: root of the maximum less root of the level, by origin, for the seasons; shape (lanes, memory). Three
+            digits of each are kept: they are only averaged, and are most of what a lane remembers.
         roots: root of the level at the last origins, shape (lanes, delay).
         inputs: inputs of the jump's regressions there, shape (lanes, delay, p).
         noise_inputs: inputs of the spread's regression there, shape (lanes, delay, z).
@@ -109,8 +116,9 @@ class Lanes:
     """
 
     steps: Ints
+    turn: Ints
     levels: Levels
-    jumps: Singles
+    jumps: Halves
     roots: Floats
     inputs: Floats
     noise_inputs: Floats
@@ -130,14 +138,15 @@ class Lanes:
     heard: Floats
 
     @classmethod
-    def empty(cls, steps: Ints, *, delay: int, plan: Plan) -> "Lanes":
+    def empty(cls, steps: Ints, turn: Ints, *, delay: int, plan: Plan) -> "Lanes":
         """Nothing known of lanes with horizons of `steps`; `delay` is more than the longest lag."""
         n, probabilities = len(steps), len(plan.settings.quantiles)
         p, z, experts = plan.inputs, plan.noise_inputs, len(EXPERTS)
         return cls(
             steps=steps,
+            turn=turn,
             levels=Levels.empty(n),
-            jumps=np.full((n, plan.memory), np.nan, dtype=np.float32),
+            jumps=np.full((n, plan.memory), np.nan, dtype=np.float16),
             roots=np.full((n, delay), np.nan),
             inputs=np.zeros((n, delay, p)),
             noise_inputs=np.zeros((n, delay, z)),
@@ -149,8 +158,8 @@ class Lanes:
             noise=np.full((n, len(NOISE_SPANS)), np.nan),
             largest=np.zeros(n),
             seen=np.zeros(n, dtype=np.intp),
-            scores=np.full((n, experts, plan.settings.scores), np.nan, dtype=np.float32),
-            spreads=np.ones((n, plan.settings.scores), dtype=np.float32),
+            scores=np.full((n, experts, plan.scores), np.nan, dtype=np.float32),
+            spreads=np.ones((n, plan.scores), dtype=np.float32),
             quantiles=np.full((n, experts, probabilities), np.nan),
             shares=np.full((n, experts, probabilities), 1 / experts),
             shift=np.zeros((n, probabilities)),
@@ -167,6 +176,10 @@ class Lanes:
         at = np.asarray(rows, dtype=np.intp)
         return _mapped([self], lambda arrays: arrays[0][at])
 
+    def put(self, first: int, other: "Lanes") -> None:
+        """Overwrite lanes from number `first` on with those of `other`."""
+        _copied(self, other, first)
+
 
 _Part = TypeVar("_Part", Lanes, Levels, Ridge)
 
@@ -174,6 +187,15 @@ _Part = TypeVar("_Part", Lanes, Levels, Ridge)
 def joined(parts: Sequence[Lanes]) -> Lanes:
     """All lanes of `parts`, in order; they must have the same delay."""
     return parts[0] if len(parts) == 1 else _mapped(parts, np.concatenate)
+
+
+def _copied(whole: _Part, part: _Part, first: int) -> None:
+    for field in dataclasses.fields(whole):
+        into, given = getattr(whole, field.name), getattr(part, field.name)
+        if isinstance(into, np.ndarray):
+            into[first : first + len(given)] = given
+        else:
+            _copied(into, given, first)
 
 
 def _mapped(parts: Sequence[_Part], change: Callable[[list[npt.NDArray[Any]]], npt.NDArray[Any]]) -> _Part:

@@ -13,6 +13,7 @@ from models.series import Floats
 YOUNG = 64  # scores up to which everything is solved anew at each origin
 SHARPNESS = 32.0  # an expert with 2 % more loss gets half the weight: nearly a selection, without its jumps
 SETTLING = 600  # origins before now over which a replay follows the adaptive correction: .99^600 is .002
+LARGEST = 65504.0  # of a half-precision number: the root of four billion requests
 _SOME = 0.3  # roots: added to a spread wherever one is divided by, so that a silent series divides by no zero
 
 
@@ -102,7 +103,8 @@ class Chunk:
         jumps = coming - np.take_along_axis(known, issued, axis=1)
         size = lanes.jumps.shape[1]
         lanes.jumps[:, numbers[lanes.delay :] % size] = np.nan
-        lanes.jumps[np.arange(len(jumps))[:, None], (origin + np.arange(count) - lag) % size] = jumps
+        places = (origin + np.arange(count) - lag) % size
+        lanes.jumps[np.arange(len(jumps))[:, None], places] = np.clip(jumps, -LARGEST, LARGEST)
         times = plan.spacing * np.arange(origin, origin + count)
         usual = ring(lanes, plan).usual(times, plan.phases)
         return cls(origin, View.of(here, recent, usual), jumps)
@@ -127,19 +129,14 @@ def _column(values: Floats, at: Ints) -> Floats:
 
 def _learn(lanes: Lanes, plan: Plan, chunk: Chunk, settle_from: int) -> None:
     """Walk over the origins of a chunk: first what has become known, then what is forecast from it."""
-    every_lane = np.arange(len(lanes.steps))
     lag = plan.lag(lanes.steps)
     for i in range(chunk.jumps.shape[1]):
         origin = chunk.origin + i
         score(lanes, plan, origin, chunk.jumps[:, i], (origin - lag) % lanes.delay)
-        young = np.flatnonzero(lanes.seen < YOUNG)
-        for regression, phase in zip((lanes.plain, lanes.weighted, lanes.spread), range(3), strict=True):
-            # One regression at a time, so that no tick pays for all of them.
-            _solve(regression, every_lane if (origin + phase) % plan.resolve == 0 else young)
+        for place, regression in enumerate((lanes.plain, lanes.weighted, lanes.spread)):
+            _solve(regression, _due(lanes, origin + place * plan.refresh, plan.resolve))
         if origin >= settle_from:
-            due = every_lane if origin % plan.refresh == 0 else young
-            if len(due):
-                refresh(lanes, plan, due)
+            refresh(lanes, plan, _due(lanes, origin, plan.refresh))
         view = chunk.view
         guess = guesses(lanes, view.inputs[:, i], view.changes[:, i], view.sizes[:, i])
         slot = origin % lanes.delay
@@ -151,6 +148,11 @@ def _learn(lanes: Lanes, plan: Plan, chunk: Chunk, settle_from: int) -> None:
             lanes.bounds[:, slot] = np.maximum(
                 combined(lanes, view.level[:, i], guess.values), (view.level + view.inputs[..., 1])[:, i, None]
             )
+
+
+def _due(lanes: Lanes, origin: int, period: int) -> Ints:
+    """Lanes whose turn it is, and young ones, for which every score counts."""
+    return np.flatnonzero(((origin + lanes.turn) % period == 0) | (lanes.seen < YOUNG))
 
 
 def _solve(regression: Ridge, rows: Ints) -> None:
@@ -175,7 +177,7 @@ def score(lanes: Lanes, plan: Plan, origin: int, jump: Floats, slots: Ints) -> N
     lanes.noise = np.where(ok[:, None], moved, lanes.noise)
     lanes.largest = np.maximum(lanes.largest * keep, size)
     lanes.seen += ok
-    column = origin % plan.settings.scores
+    column = origin % plan.scores
     scores = np.column_stack([jump, jump - plain, (jump - weighted) / spread])
     lanes.scores[:, :, column] = np.where(ok[:, None], scores, np.nan)
     lanes.spreads[:, column] = np.where(ok, spread, 1.0)

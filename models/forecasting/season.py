@@ -106,6 +106,7 @@ class Ring:
             origin = np.floor(back / self.spacing + 0.5).astype(np.intp)
             columns = (origin[:, None] + np.arange(-widest, widest + 1)) % self.scores.shape[1]
             block = self.scores.take(columns.ravel(), axis=1).reshape(len(self.scores), len(times), 2 * widest + 1)
+            block = block.astype(np.float32)
             for i, spread in enumerate(phase.spreads):
                 known = origin + spread + self.lag[:, None] <= np.floor(times / self.spacing + 1e-6)
                 mean, size, any_known = _means(block[..., widest - spread : widest + spread + 1])

@@ -23,7 +23,8 @@ class ForecastSettings:
         level_window: history the level looks at: 2 h; longer windows follow a change of regime too slowly.
         spacing: distance between two origins at which past forecasts are scored: 2 min, since scores closer
             together repeat each other. Shorter seasons are followed at a thirtieth of their period.
-        scores: how many past scores make the quantiles: 720 (24 h); 90 of them reach only .976 where .99 is asked.
+        score_window: time over which past scores make the quantiles: 24 h, 720 of them; 90 of them reach only .976
+            where .99 is asked.
         previous: how many earlier seasons the usual jump is averaged over: 6, a week of days without today; fewer
             where eight days of history do not hold them.
         cold_scores: prior scores that a target without own scores starts from; they fade as own ones come in.
@@ -39,7 +40,7 @@ class ForecastSettings:
     zone: dt.tzinfo = dt.UTC
     level_window: float = 7200.0
     spacing: float = 120.0
-    scores: int = 720
+    score_window: float = DAY
     previous: int = 6
     cold_scores: int = 20
     half_life: float = 720.0
@@ -53,7 +54,7 @@ class ForecastSettings:
             raise ValueError(f"quantiles are {self.quantiles!r}: must lie between 0 and 1")
         if not all(0 < period < math.inf for period in self.seasons):
             raise ValueError(f"seasons are {self.seasons!r}: periods must be positive")
-        for name in ("level_window", "spacing", "scores", "previous", "cold_scores", "half_life"):
+        for name in ("level_window", "spacing", "score_window", "previous", "cold_scores", "half_life"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} is {getattr(self, name)!r}: must be positive")
         if self.reaction < 0:
@@ -65,6 +66,13 @@ class ForecastSettings:
         """Grid steps of `step` seconds between two origins, at least one."""
         shortest = min((*self.seasons, math.inf)) / ORIGINS_PER_SEASON
         return max(round(min(self.spacing, shortest) / step), 1)
+
+    def scores(self, step: float) -> int:
+        """How many scores the window holds. On a grid coarser than `spacing` as many as on a fine one.
+
+        48 scores, a day on a grid of half hours, hold no .99.
+        """
+        return max(round(self.score_window / min(self.origin_steps(step) * step, self.spacing)), 1)
 
     def window_steps(self, step: float) -> int:
         """Grid steps in the level window, at least ten: on a grid of half hours two hours are no history."""

@@ -18,13 +18,13 @@ def targets(settings: Settings) -> tuple[Target, ...]:
 
 def forecast(settings: Settings) -> ForecastSettings:
     """The forecast's numbers."""
-    given, usual = settings.forecast, ForecastSettings()
+    given = settings.forecast
     return ForecastSettings(
         quantiles=given.quantiles,
         seasons=given.seasons,
         zone=zoneinfo.ZoneInfo(given.zone),
         level_window=given.level_window,
-        scores=max(round(given.score_window / usual.spacing), 1),
+        score_window=given.score_window,
     )
 
 

@@ -117,7 +117,7 @@ def test_sigma_starts_from_the_prior_and_ends_with_what_was_seen() -> None:
         ({"quantiles": (0.9, 0.5)}, "grow"),
         ({"quantiles": (0.5, 1.0)}, "between 0 and 1"),
         ({"seasons": (0.0,)}, "seasons"),
-        ({"scores": 0}, "scores"),
+        ({"score_window": 0.0}, "score_window"),
         ({"reaction": -0.1}, "reaction"),
         ({"forgetting": 1.0}, "forgetting"),
     ],
@@ -125,6 +125,15 @@ def test_sigma_starts_from_the_prior_and_ends_with_what_was_seen() -> None:
 def test_settings_refuse_nonsense_by_name(wrong: dict[str, object], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         ForecastSettings(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_window_of_scores_is_as_long_as_asked_whatever_the_season() -> None:
+    assert ForecastSettings().scores(30.0) == 720
+    # a season of 200 s is followed every 5 s
+    assert ForecastSettings(seasons=(200.0,), score_window=3600.0).scores(5.0) == 720
+    assert ForecastSettings(seasons=(3600.0,), score_window=3600.0).scores(5.0) == 30
+    assert ForecastSettings().scores(1800.0) == 720  # a day of half hours holds no p99
+    assert Plan.of(ForecastSettings(score_window=60.0), 1800.0).scores == 1
 
 
 def test_origins_scale_with_the_shortest_season() -> None:

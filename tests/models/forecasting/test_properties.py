@@ -12,7 +12,7 @@ from models.forecasting.forecast import Forecast, NotEnoughHistory, Outlook
 from models.forecasting.settings import ForecastSettings
 from models.series import Floats, Series
 
-SETTINGS = ForecastSettings(seasons=(600.0,))
+SETTINGS = ForecastSettings(seasons=(600.0,), score_window=7200.0)
 STEP = 30.0
 
 pieces = st.one_of(

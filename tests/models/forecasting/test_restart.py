@@ -10,7 +10,7 @@ from models.series import Floats, Series
 
 STEP = 60.0
 HORIZONS = (240.0, 900.0)
-SETTINGS = ForecastSettings(seasons=(3600.0, 7200.0))
+SETTINGS = ForecastSettings(seasons=(3600.0, 7200.0), score_window=36000.0)
 
 
 def load(key: int, n: int = 1500) -> Floats:

@@ -129,7 +129,8 @@ def test_the_core_is_given_its_own_numbers(loaded: Loaded) -> None:
     settings = loaded("forecast: {zone: Europe/Berlin, score_window: 12h, seasons: [1d]}")
     forecast = convert.forecast(settings)
     assert str(forecast.zone) == "Europe/Berlin"
-    assert forecast.scores == 360  # 12 h of origins every 2 min
+    assert forecast.score_window == 43200
+    assert forecast.scores(60.0) == 360  # 12 h of origins every 2 min
     assert forecast.seasons == (86400,)
 
 
