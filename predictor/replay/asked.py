@@ -44,7 +44,10 @@ def read(source: SignalSource, targets: Sequence[Target], span: Span) -> Recorde
             notes += [Note(where, told) for told in _missing(answer, span)]
     if not any(signal is not Signal.DURATION_MEAN for _, signal in series):
         raise HistoryError(
-            ["the source has no history of any target:", *(f"  {one.where}: {one.what}" for one in notes)]
+            [
+                "no history of any target; is source.prometheus right, and do namespace, model and engine name series?",
+                *(f"  {one.where}: {one.what}" for one in notes),
+            ]
         )
     return Recorded(series, tuple(notes))
 

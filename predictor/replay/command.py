@@ -31,6 +31,7 @@ from predictor.settings.root import Settings
 WARM_UP = 300.0  # seconds, where neither the command line nor a configuration says
 SLOW_FOR = 12  # replays for which slow rivals are asked; each takes them half a minute
 LEAST_POINTS = 10
+LEAST_SINCE = 3600.0  # seconds; less is a unit that was forgotten
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +171,9 @@ def _recorded(given: Asked, now: float) -> Recorded:
 
 
 def _from_prometheus(given: Asked, now: float) -> Recorded:
+    since = _seconds("--since", given.since)
+    if since < LEAST_SINCE:
+        raise ConfigurationError(f"--since: {given.since!r} is {since:g} s: ask for an hour at least, better 14d")
     settings = given.settings
     if settings is None or settings.source.kind is not sections.SourceKind.PROMETHEUS:
         raise ConfigurationError("--since: needs a configuration whose source.kind is prometheus; give --config")
@@ -180,7 +184,7 @@ def _from_prometheus(given: Asked, now: float) -> Recorded:
     until = now - settings.source.prometheus.scrape_interval
     source = wiring.prometheus(settings)
     try:
-        span = asked.Span(until - _seconds("--since", given.since), until, step)
+        span = asked.Span(until - since, until, step)
         return asked.read(source, convert.targets(settings), span)
     finally:
         source.close()

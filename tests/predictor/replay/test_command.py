@@ -124,6 +124,7 @@ def test_a_command_line_that_does_not_fit_together_is_refused(changes: dict[str,
         ({"zone": "Mars"}, "--zone: 'Mars' is no known time zone"),
         ({"quantile": 0.93}, "--quantile: 0.93 is not forecast; use one of 0.8, 0.9"),
         ({"since": "14d", "files": ()}, "--since: needs a configuration"),
+        ({"since": "14", "files": ()}, "--since: '14' is 14 s: ask for an hour at least, better 14d"),
     ],
 )
 def test_an_option_that_cannot_be_read_is_named(tmp_path: Path, changes: dict[str, object], complaint: str) -> None:
