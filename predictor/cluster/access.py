@@ -54,7 +54,10 @@ def configuration(access: Access) -> kubernetes.client.Configuration:
     try:
         _configure(found, access)
     except _UNUSABLE as error:
-        raise errors.MisconfiguredError(f"cannot set up access to the API server{_tried(access)}: {error}") from error
+        remedy = "name a kubeconfig with --kubeconfig or kubernetes.kubeconfig, or run in a pod with a service account"
+        raise errors.MisconfiguredError(
+            f"cannot set up access to the API server{_tried(access)}: {error}; {remedy}"
+        ) from error
     return found
 
 

@@ -49,6 +49,21 @@ def targets_differ(settings: "Settings") -> Iterator[Contradiction]:
             yield Contradiction(("targets", number, "name"), text)
 
 
+def series_differ(settings: "Settings") -> Iterator[Contradiction]:
+    """In a Prometheus the series of two workloads that serve one model in one namespace cannot be told apart."""
+    if settings.source.kind != "prometheus":
+        return
+    seen: dict[tuple[str, str, str], str] = {}
+    for number, target in enumerate(settings.targets):
+        first = seen.setdefault((target.namespace, target.engine, target.model), target.key)
+        if target.model and first != target.key:
+            text = (
+                f"{target.model!r} is served by {first} in the same namespace too, and Prometheus cannot tell their"
+                " series apart; give one another served model name, or set source.kind to scrape"
+            )
+            yield Contradiction(("targets", number, "model"), text)
+
+
 def queries_are_asked(settings: "Settings") -> Iterator[Contradiction]:
     """Queries of one's own go to a Prometheus; pages are read without any."""
     if settings.signals and settings.source.kind == "scrape":
@@ -155,6 +170,7 @@ def one_way_in(settings: "Settings") -> Iterator[Contradiction]:
 
 CHECKS: tuple[Check, ...] = (
     targets_differ,
+    series_differ,
     queries_are_asked,
     capacity_is_known,
     quantiles_agree,

@@ -17,6 +17,7 @@ import urllib3
 from predictor.signals import replies
 
 ATTEMPTS = 3
+LONGEST = 200  # characters of an error that are kept
 
 Answer = TypeVar("Answer")
 
@@ -214,7 +215,9 @@ def _is_series(row: object) -> bool:
 
 
 def _short(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"[:200]
+    """The end of a long story: requests put what happened last, behind addresses and objects."""
+    text = str(error)
+    return f"{type(error).__name__}: {text if len(text) <= LONGEST else '...' + text[-LONGEST:]}"
 
 
 def _pause(seconds: float) -> None:

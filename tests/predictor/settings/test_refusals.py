@@ -109,6 +109,16 @@ CASES: dict[str, tuple[str | bytes, str]] = {
         "targets: [{namespace: a, name: b, capacity: {knee: 4}}, {namespace: a, name: b, capacity: {knee: 4}}]",
         "config.yaml: targets[1].name: 'a/b' is targets[0] already; name each workload once",
     ),
+    "two workloads whose series are one": (
+        (
+            "targets: [{namespace: a, name: b, model: m, capacity: {knee: 4}}, {namespace: a, name: c, model: m,"
+            " capacity: {knee: 4}}]"
+        ),
+        (
+            "config.yaml: targets[1].model: 'm' is served by a/b in the same namespace too, and Prometheus cannot tell their"
+            " series apart; give one another served model name, or set source.kind to scrape"
+        ),
+    ),
     "queries that nobody asks": (
         'source: {kind: scrape}\nsignals: {vllm: {in_flight: "sum by (namespace) (x)"}}',
         (
