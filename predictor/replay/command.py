@@ -1,6 +1,7 @@
 """`floorcast backtest`: from what was asked for on the command line to the report."""
 
 import dataclasses
+import math
 import shlex
 import zoneinfo
 from collections.abc import Iterator, Mapping, Sequence
@@ -306,6 +307,10 @@ def _show(outcome: report.Outcome, console: rich.console.Console) -> None:
     place = quantiles.index(0.95) if 0.95 in quantiles else len(quantiles) - 1  # noqa: PLR2004
     for one in outcome.overall:
         cells = [f"{value:.3f}" for value in one.coverage]
-        table.add_row(one.name, *cells, f"{one.worst[place]:.2f}", f"{one.ratio[place]:.2f}")
+        table.add_row(one.name, *cells, *(_figure(value) for value in (one.worst[place], one.ratio[place])))
     console.print("Covered at each quantile; loss is Floorcast's over the other's at p95, below 1 Floorcast is better.")
     console.print(table)
+
+
+def _figure(value: float) -> str:
+    return f"{value:.2f}" if math.isfinite(value) else "-"

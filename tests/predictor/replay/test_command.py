@@ -156,6 +156,7 @@ def test_the_sentence_is_on_standard_output_and_progress_is_not(tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     assert "It cannot be said yet whether a floor pays" in done.stdout
     assert "forecasting" not in done.stdout
+    assert "nan" not in done.stdout
     page = (tmp_path / "found" / "report.html").read_text()
     assert "floorcast backtest --file chat.csv --no-slow --out found" in page
     assert (tmp_path / "found" / "backtest.csv").exists()
