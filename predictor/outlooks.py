@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Hashable, Iterable, Mapping
 
 from models.capacity import duration, sizing, warmup
+from models.forecasting import events
 from models.forecasting.engine import Forecaster
 from models.forecasting.forecast import Outlook
 from models.policy import planning
@@ -50,7 +51,8 @@ class Outlooks:
         )
         grades = self._grading.grade({key: raising for key, (raising, _) in outlooks.items()}, histories)
         for key, entry in board.entries.items():
-            pairs = {signal: _pair(outlooks[key, signal]) for signal in FORECAST_SIGNALS}
+            # Graded is what was forecast; planned with, what is known to come besides.
+            pairs = {signal: _pair(_raised(entry, signal, outlooks, histories)) for signal in FORECAST_SIGNALS}
             mine = {signal: grades[key, signal] for signal in FORECAST_SIGNALS if (key, signal) in grades}
             entry.plans = dataclasses.replace(self._plans(entry, pairs, ahead[key], now=now), grades=mine)
 
@@ -87,6 +89,17 @@ class Outlooks:
             lowering=plan(1, objectives.lower_quantile),
             duration=seconds,
         )
+
+
+def _raised(
+    entry: Entry,
+    signal: Signal,
+    outlooks: Mapping[Hashable, tuple[Outlook, ...]],
+    histories: Mapping[Hashable, Series],
+) -> tuple[Outlook, ...]:
+    place = (entry.target.key, signal)
+    known = [one.event for one in entry.target.events if signal in one.signals]
+    return tuple(events.raised(outlook, known, histories[place]) for outlook in outlooks[place])
 
 
 def _pair(outlooks: tuple[Outlook, ...]) -> tuple[Outlook, Outlook]:

@@ -3,7 +3,9 @@
 import dataclasses
 import enum
 
+from models.forecasting.events import Event
 from models.policy.planning import Objectives
+from models.signals import Signal
 
 
 class Mode(enum.StrEnum):
@@ -21,6 +23,15 @@ class Kind(enum.StrEnum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class KnownEvent:
+    """Load that is known to come: what it is called, when and how much, and the signals it raises."""
+
+    name: str
+    event: Event
+    signals: tuple[Signal, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Target:
     """One scaled workload, from the configuration.
 
@@ -35,6 +46,7 @@ class Target:
         warm_up: seconds a new replica takes, until it has been measured.
         minimum: base where there is no autoscaler to take it from.
         maximum: upper bound where there is no autoscaler to take it from.
+        events: load that is known to come.
     """
 
     namespace: str
@@ -47,6 +59,7 @@ class Target:
     warm_up: float = 300.0
     minimum: int = 1
     maximum: int = 10
+    events: tuple[KnownEvent, ...] = ()
 
     @property
     def key(self) -> str:

@@ -1,12 +1,15 @@
 """Known future events: a launch at nine, a batch every Saturday. No history tells of the first one."""
 
 import dataclasses
+import datetime as dt
 import math
 from collections.abc import Iterable
 
 import numpy as np
 
+from models.forecasting import season
 from models.forecasting.forecast import Forecast, NotEnoughHistory, Outlook
+from models.forecasting.settings import DAY, HOUR
 from models.series import Series
 
 BEFORE = 3600.0  # seconds before an event whose median load its ratio multiplies
@@ -22,6 +25,7 @@ class Event:
         every: seconds from one beginning to the next; None when it happens once.
         ratio: load expected over the load before it; None when `value` is given.
         value: load expected, in the unit of the signal; None when `ratio` is given.
+        zone: an event that comes again after whole days keeps its local time there when the clocks change.
     """
 
     start: float
@@ -29,6 +33,7 @@ class Event:
     every: float | None = None
     ratio: float | None = None
     value: float | None = None
+    zone: dt.tzinfo = dt.UTC
 
     def __post_init__(self) -> None:
         if self.duration <= 0:
@@ -42,12 +47,26 @@ class Event:
 
     def begins(self, after: float, until: float) -> float | None:
         """Beginning of the occurrence that overlaps (after, until], the earliest such; None when there is none."""
-        if self.every is None:
-            begin = self.start
-        else:
-            # the first one that is not over yet; none comes before the first
-            begin = self.start + self.every * max(math.floor((after - self.start - self.duration) / self.every) + 1, 0)
+        begin, number = self.start, 0
+        if self.every is not None:
+            # An hour early where the clocks have changed; none comes before the first.
+            number = max(math.floor((after - self.start - self.duration - HOUR) / self.every) + 1, 0)
+            begin = self._begin(number, self.every)
+            while begin + self.duration <= after:
+                number += 1
+                begin = self._begin(number, self.every)
         return begin if begin <= until and begin + self.duration > after else None
+
+    def _begin(self, number: int, every: float) -> float:
+        begin = self.start + number * every
+        if every % DAY:
+            return begin
+        return begin + _ahead(self.start, self.zone) - _ahead(begin, self.zone)
+
+
+def _ahead(time: float, zone: dt.tzinfo) -> float:
+    """Seconds by which local time is ahead of UTC."""
+    return float(season.offsets(np.array([time]), zone)[0])
 
 
 def raised(outlook: Outlook, events: Iterable[Event], history: Series) -> Outlook:
@@ -60,7 +79,9 @@ def raised(outlook: Outlook, events: Iterable[Event], history: Series) -> Outloo
     least = max((_expected(event, outlook, history) for event in events), default=0.0)
     if least <= outlook.at(0.0):
         return outlook
-    return dataclasses.replace(outlook, quantiles={q: max(v, least) for q, v in outlook.quantiles.items()})
+    quantiles = {q: max(v, least) for q, v in outlook.quantiles.items()}
+    experts = {q: "event" if least > outlook.quantiles[q] else name for q, name in outlook.experts.items()}
+    return dataclasses.replace(outlook, quantiles=quantiles, experts=experts)
 
 
 def _expected(event: Event, forecast: Forecast, history: Series) -> float:

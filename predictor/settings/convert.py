@@ -1,19 +1,22 @@
 """From settings to what the core and the adapters are given; the only place that knows both."""
 
+import datetime as dt
 import zoneinfo
 
 from models.capacity import profile
+from models.forecasting.events import Event
 from models.forecasting.settings import ForecastSettings
 from models.policy.context import FloorSettings
 from models.policy.planning import Objectives
-from predictor.settings import workloads
+from predictor.settings import events, workloads
 from predictor.settings.root import Settings
-from predictor.targets import Mode, Target
+from predictor.targets import KnownEvent, Mode, Target
 
 
 def targets(settings: Settings) -> tuple[Target, ...]:
     """The targets, in the order of the file, each with the mode it really has."""
-    return tuple(_target(one, ceiling=settings.mode) for one in settings.targets)
+    zone = zoneinfo.ZoneInfo(settings.forecast.zone)
+    return tuple(_target(one, ceiling=settings.mode, zone=zone) for one in settings.targets)
 
 
 def forecast(settings: Settings) -> ForecastSettings:
@@ -28,7 +31,7 @@ def forecast(settings: Settings) -> ForecastSettings:
     )
 
 
-def _target(given: workloads.TargetSettings, *, ceiling: Mode) -> Target:
+def _target(given: workloads.TargetSettings, *, ceiling: Mode, zone: dt.tzinfo) -> Target:
     return Target(
         namespace=given.namespace,
         name=given.name,
@@ -41,7 +44,21 @@ def _target(given: workloads.TargetSettings, *, ceiling: Mode) -> Target:
         warm_up=given.warm_up,
         minimum=given.minimum,
         maximum=given.maximum,
+        events=tuple(_event(one, zone) for one in given.events),
     )
+
+
+def _event(given: events.EventSettings, zone: dt.tzinfo) -> KnownEvent:
+    start = given.start if given.start.tzinfo else given.start.replace(tzinfo=zone)
+    event = Event(
+        start=start.timestamp(),
+        duration=given.duration,
+        every=given.every,
+        ratio=given.ratio,
+        value=given.value,
+        zone=zone,
+    )
+    return KnownEvent(name=given.name, event=event, signals=(given.signal,) if given.signal else events.SIGNALS)
 
 
 def _objectives(given: workloads.Defaults) -> Objectives:

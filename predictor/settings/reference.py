@@ -107,6 +107,8 @@ def _rows(model: type[pydantic.BaseModel], *, prefix: str) -> Iterator[str]:
             yield f"| `{place}` | `[]` | - | {field.description} |"
             for own, one in _own(TargetSettings):
                 yield _row(f"{place}[].{own}", one)
+                listed = fields.section_of(one)
+                yield from _rows(listed, prefix=f"{place}[].{own}[].") if listed else ()
         elif inner is not None:
             yield f"| **`{place}`** | | | {field.description} |"
             yield from _rows(inner, prefix=f"{place}.")

@@ -5,6 +5,7 @@ from typing import Annotated
 import pydantic
 
 from predictor.settings.durations import Duration
+from predictor.settings.events import EventSettings
 from predictor.settings.section import Number, Section, key
 from predictor.settings.sections import Probability
 from predictor.targets import Kind, Mode
@@ -141,6 +142,11 @@ class TargetSettings(Defaults):
     kind: Kind = key(Kind.DEPLOYMENT, "Deployment or StatefulSet.")
     model: str = key(
         "", "Served model name, as the engine labels its series. Empty where the engine has no such label."
+    )
+    events: tuple[EventSettings, ...] = key(
+        (),
+        "Load that is known to come and that no history tells of: name, start, duration, ratio or value, and every if"
+        " it comes again. It only ever raises a forecast.",
     )
 
     @property

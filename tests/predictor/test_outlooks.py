@@ -1,15 +1,20 @@
 """The forecasting stage: what of the past goes into the plans."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from models.capacity import duration
 from models.forecasting.engine import Forecaster
+from models.forecasting.events import Event
+from models.forecasting.forecast import Forecast
 from models.series import Series
 from models.signals import Signal
 from predictor.board import Board
 from predictor.history import History
 from predictor.outlooks import Outlooks, Pace
+from predictor.targets import KnownEvent
 from tests.predictor.telemetry import examples
 
 DAY = 86400.0
@@ -30,3 +35,30 @@ def test_how_long_a_request_takes_is_what_it_took_in_the_last_day() -> None:
     assert plans is not None
     assert plans.duration == pytest.approx(20.0)
     assert duration.unloaded(history.series(target.key, Signal.DURATION_MEAN, now=NOW)) == pytest.approx(4.0)
+
+
+def test_a_known_event_raises_the_plan_from_one_horizon_before_it_until_it_is_over() -> None:
+    """Ten requests a second; a launch at NOW + 1 h brings five times as many for half an hour."""
+    launch = KnownEvent("launch", Event(start=NOW + 3600, duration=1800, ratio=5.0), (Signal.ARRIVALS,))
+    target = dataclasses.replace(examples.target(), events=(launch,))
+    times = np.arange(NOW - DAY, NOW + 3 * 3600, STEP)
+    values = np.full(len(times), 10.0)
+    board, outlooks = Board([target]), {}
+    for now in np.arange(NOW, NOW + 7200, STEP):
+        history = History(step=STEP, span=8 * DAY)
+        seen = times <= now
+        history.load(target.key, Signal.ARRIVALS, Series(times[0], STEP, values[seen]))
+        history.load(target.key, Signal.IN_FLIGHT, Series(times[0], STEP, values[seen]))
+        Outlooks(Forecaster(), history, Pace()).refresh(board, now=float(now))
+        plans = board.entries[target.key].plans
+        assert plans is not None
+        outlooks[now - NOW] = {signal: pair[0] for signal, pair in plans.outlooks.items()}
+    raised = [at for at, each in outlooks.items() if _p95(each[Signal.ARRIVALS]) >= 50.0]
+    assert min(raised) == 3300.0  # the horizon of 345 s reaches into it
+    assert max(raised) == 5100.0  # over at 5400
+    assert all(_p95(each[Signal.IN_FLIGHT]) < 20 for each in outlooks.values())
+
+
+def _p95(outlook: object) -> float:
+    assert isinstance(outlook, Forecast)
+    return outlook.at(0.95)

@@ -1,3 +1,8 @@
+import dataclasses
+import datetime as dt
+import zoneinfo
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -6,6 +11,7 @@ from models.forecasting.forecast import Forecast, NotEnoughHistory, Quality
 from models.series import Series
 
 HOUR = 3600.0
+DAY = 86400.0
 HISTORY = Series(0.0, 60.0, np.full(241, 20.0))  # four hours
 NOW = 4 * HOUR
 FORECAST = Forecast(NOW, 300.0, 20.0, {0.5: 22.0, 0.95: 30.0}, Quality.YOUNG)
@@ -64,6 +70,26 @@ def test_without_a_forecast_there_is_nothing_to_raise() -> None:
         ({"duration": 60, "ratio": -1}, "negative"),
     ],
 )
-def test_nonsense_is_refused_by_name(wrong: dict[str, float], says: str) -> None:
+def test_nonsense_is_refused_by_name(wrong: dict[str, Any], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         Event(start=0.0, **wrong)
+
+
+def test_an_event_of_every_day_keeps_its_local_time_when_clocks_change() -> None:
+    berlin = zoneinfo.ZoneInfo("Europe/Berlin")
+    first, changed = (dt.datetime(2026, 3, day, 9, tzinfo=berlin).timestamp() for day in (27, 30))
+    assert changed - first == 3 * DAY - HOUR
+    event = Event(start=first, duration=HOUR, every=DAY, ratio=2, zone=berlin)
+    assert event.begins(changed - 60, changed + 60) == changed
+    assert event.begins(changed + HOUR - 1, changed + HOUR) == changed
+    assert event.begins(changed + HOUR, changed + HOUR) is None
+    back = dt.datetime(2026, 10, 26, 9, tzinfo=berlin).timestamp()
+    assert event.begins(back - 60, back) == back
+    assert event.begins(first - DAY, first + DAY) == first
+
+
+def test_what_an_event_decides_is_said() -> None:
+    named = dataclasses.replace(FORECAST, experts={0.5: "level", 0.95: "blend"})
+    found = raised(named, [Event(start=NOW, duration=HOUR, value=25)], HISTORY)
+    assert isinstance(found, Forecast)
+    assert found.experts == {0.5: "event", 0.95: "blend"}

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from models.policy.context import FloorSettings
+from models.signals import Signal
 from predictor import errors
 from predictor.settings import convert, loading
 from predictor.settings.root import PREFIX, Settings
@@ -132,6 +133,35 @@ def test_the_core_is_given_its_own_numbers(loaded: Loaded) -> None:
     assert forecast.score_window == 43200
     assert forecast.scores(60.0) == 360  # 12 h of origins every 2 min
     assert forecast.seasons == (86400,)
+
+
+def test_an_event_begins_in_the_zone_of_the_forecast_unless_it_says_another(loaded: Loaded) -> None:
+    settings = loaded(
+        f"forecast: {{zone: Europe/Berlin}}\n{ONE_TARGET}  events:\n"
+        "  - {name: launch, start: 2026-01-05T09:00, duration: 2h, every: 7d, ratio: 3}\n"
+        "  - {name: batch, start: 2026-01-05T09:00Z, duration: 30m, value: 80, signal: in_flight}\n"
+    )
+    launch, batch = convert.targets(settings)[0].events
+    assert (launch.name, launch.signals) == ("launch", (Signal.ARRIVALS, Signal.IN_FLIGHT))
+    assert launch.event.start == 1767600000.0  # 8:00 UTC
+    assert (launch.event.every, launch.event.ratio) == (604800.0, 3.0)
+    assert batch.event.start == launch.event.start + 3600
+    assert (batch.event.value, batch.signals) == (80.0, (Signal.IN_FLIGHT,))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ("duration: 1h", "needs ratio or value"),
+        ("duration: 1h, ratio: 2, value: 3", "needs ratio or value"),
+        ("duration: 1h, value: 3", "no signal"),
+        ("duration: 1h, value: 3, signal: waiting", "not forecast"),
+        ("duration: 2h, ratio: 2, every: 1h", "less than duration"),
+    ],
+)
+def test_an_event_that_says_too_little_is_refused(loaded: Loaded, wrong: str, says: str) -> None:
+    with pytest.raises(errors.ConfigurationError, match=says):
+        loaded(f"{ONE_TARGET}  events: [{{name: launch, start: 2026-01-05T09:00, {wrong}}}]\n")
 
 
 def test_settings_and_core_have_the_same_defaults(loaded: Loaded) -> None:
