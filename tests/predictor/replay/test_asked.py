@@ -1,8 +1,11 @@
 """History from a source: what is missing is told, and a real Prometheus gives a day of a hundred targets whole."""
 
 import math
+import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +20,7 @@ from predictor.targets import Target
 from tests.fakes import cluster_objects, exposition
 from tests.servers import prometheus as servers
 
+CHECKOUT = Path(__file__).resolve().parents[3]
 MANY = 100
 NOW = math.floor(time.clock_gettime(time.CLOCK_REALTIME)) // 60 * 60 - 120
 SPAN = asked.Span(since=NOW - 86400.0, until=float(NOW), step=60.0)
@@ -118,3 +122,30 @@ def test_a_day_of_a_hundred_targets_comes_whole_from_a_real_prometheus(server: s
         assert (series.start, series.end, series.step) == (SPAN.since, SPAN.until, 60.0)
         np.testing.assert_array_equal(series.values, number + np.arange(1441.0))
     assert not [note for note in recorded.notes if note.where.endswith(": in_flight")]
+
+
+CONFIGURATION = """
+source:
+  prometheus: {{url: "{url}", scrape_interval: 60s}}
+targets:
+  - {{namespace: ns-3, name: chat, engine: vllm, model: {model}, capacity: {{knee: 40}}}}
+"""
+
+
+def test_a_configuration_is_all_that_a_user_needs(server: servers.PrometheusServer, tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(CONFIGURATION.format(url=server.url, model=exposition.MODEL))
+    asking = ["--since", "36h", "--config", "own.yaml", "--step", "1m", "--every", "10m", "--no-slow"]
+    done = subprocess.run(  # noqa: S603  (our own command)
+        [sys.executable, "-m", "predictor.cli", "backtest", *asking],
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(CHECKOUT), "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "whether a floor pays: only 18.0 h could be judged" in done.stdout
+    page = (tmp_path / "backtest" / "report.html").read_text()
+    assert "asked for 36.0 h, the first 12.0 h are missing: is the retention shorter?" in page
+    assert "ns-3/chat: arrivals" in page
