@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+import math
 from collections.abc import Iterable, Sequence
 
 from models.forecasting.settings import DAY
@@ -144,7 +145,7 @@ def _short_of(economics: Economics, best: Option, objective: float) -> Verdict:
     instead = _cheapest(economics, best.met)
     surges = (
         f"the load's surges come without warning: even at {name(best)} a floor lifts the share of the load that finds"
-        f" enough replicas only from {reactive.met:.1%} to {best.met:.1%} ({objective:.0%} wanted)"
+        f" enough replicas only from {reactive.met:.1%} to {_rounded_down(best.met):.2%} ({objective * 100:g}% wanted)"
     )
     if caught >= CAUGHT and best.paid < instead.paid * (1 - MATTERS):
         text = (
@@ -159,6 +160,11 @@ def _short_of(economics: Economics, best: Option, objective: float) -> Verdict:
         " replica-hours, or a shorter warm-up."
     )
     return _verdict(economics, Answer.NOT, text, best, cure)
+
+
+def _rounded_down(share: float) -> float:
+    """To a hundredth of a percent, so that what just misses an objective is not written as reaching it."""
+    return math.floor(share * 1e4) / 1e4
 
 
 def _cheapest(economics: Economics, met: float) -> Option:

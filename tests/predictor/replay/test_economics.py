@@ -128,6 +128,13 @@ def test_the_floor_is_held_against_the_cheapest_way_that_does_as_well(
     assert words in found.sentence
 
 
+def test_what_just_misses_the_objective_is_not_written_as_reaching_it(steep: Economics) -> None:
+    ways = (ALONE, option(Kind.MINIMUM, 9, 200, 0.999), option(Kind.FLOOR, 0.99, 110, 0.98999))
+    found = verdict.of(dataclasses.replace(steep, options=ways))
+    assert found.answer is Answer.HELPS
+    assert "only from 90.0% to 98.99% (99% wanted)" in found.sentence
+
+
 def test_only_the_quantile_that_was_asked_for_is_judged(steep: Economics) -> None:
     floors = (option(Kind.FLOOR, 0.9, 110, 0.992), option(Kind.FLOOR, 0.99, 140, 0.999))
     other = option(Kind.HEADROOM, 0.5, 130, 0.995)
