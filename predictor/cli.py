@@ -212,6 +212,80 @@ def backtest(  # noqa: PLR0913, PLR0917  (one parameter a flag)
     raise typer.Exit(command.run(asked))
 
 
+@app.command()
+def simulate(  # noqa: PLR0913, PLR0917  (one parameter a flag)
+    file: Annotated[
+        Path | None, typer.Option("--file", help="A file in the traces' format.", show_default=False)
+    ] = None,
+    generate: Annotated[
+        str | None,
+        typer.Option(
+            "--generate",
+            help="A generated workload: rate=20,day=0.5,surge=6h:3:30m (also peak, hour, weekend, growth, noise, cv,"
+            " prompt, output, days); '' for the defaults.",
+            show_default=False,
+        ),
+    ] = None,
+    since: Annotated[
+        str, typer.Option(help="How much history to ask Prometheus for, as 9d; with --config.", show_default=False)
+    ] = "",
+    config: ConfigOption = None,
+    target: Annotated[str, typer.Option(help="As namespace/name, with --since.", show_default=False)] = "",
+    hours: Annotated[float, typer.Option(help="Simulated hours: the last ones of a recording.")] = 24.0,
+    profile: Annotated[str, typer.Option(help="What one replica is; a wrong name lists all.")] = "llama-8b-h100",
+    concurrency: Annotated[
+        float | None,
+        typer.Option(help="Requests in flight a replica is planned for.", show_default="by a load test"),
+    ] = None,
+    ttft: Annotated[
+        str, typer.Option(help="Time to the first token to keep to, as 2s.", show_default="twice an idle replica's")
+    ] = "",
+    attainment: Annotated[float, typer.Option(help="Share of the requests that should keep to it.")] = 0.99,
+    warm_up: Annotated[str, typer.Option(help="Of a new replica.")] = "5m",
+    policy: Annotated[
+        list[str] | None,
+        typer.Option("--policy", help="A policy to compare; repeat it for more.", show_default="the usual ones"),
+    ] = None,
+    maximum: Annotated[
+        int | None, typer.Option(help="Replicas at most.", show_default="twice what the peak needs")
+    ] = None,
+    sweep: Annotated[int, typer.Option(help="Runs of each policy at other settings, for the frontier.")] = 4,
+    prompt: Annotated[float, typer.Option(help="Mean prompt tokens where nothing says, with --since.")] = 1000.0,
+    output: Annotated[float, typer.Option(help="Mean output tokens, likewise.")] = 200.0,
+    price: Annotated[float, typer.Option(help="Of one GPU and hour.")] = 3.5,
+    currency: Annotated[str, typer.Option(help="Sign before a price.")] = "$",
+    seed: Annotated[int, typer.Option(help="Of everything drawn.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("simulation"),
+) -> None:
+    """Say what a workload would have cost under an HPA, under KEDA, under Floorcast: on a simulated fleet."""
+    settings = _settings(config, {}) if since or config else None
+    from predictor.replay import simulate as simulation  # noqa: PLC0415  (late: rich and the settings)
+
+    asked = simulation.Asked(
+        file=file,
+        generate=generate,
+        since=since,
+        settings=settings,
+        target=target,
+        hours=hours,
+        profile=profile,
+        concurrency=concurrency,
+        objective=ttft,
+        attainment=attainment,
+        warm_up=warm_up,
+        policies=tuple(policy or ()),
+        maximum=maximum,
+        sweep=sweep,
+        tokens=(prompt, output),
+        price=price,
+        currency=currency,
+        seed=seed,
+        out=out,
+        arguments=tuple(sys.argv[2:]),
+    )
+    raise typer.Exit(simulation.run(asked))
+
+
 @config_app.command()
 def validate(config: ConfigOption = None) -> None:
     """Read the configuration as `run` would and say what it comes to; exit code 2 when it cannot be used."""

@@ -19,12 +19,12 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.scoreboard import measuring
-from benchmarks.scoreboard.measuring import Knee
 from models.fleet.compiled import profiles, workload
 from models.fleet.compiled.profiles import Profile
 from models.fleet.compiled.requests import Requests
 from models.fleet.compiled.workload import Counts, FromCounts
+from models.race import loadtest
+from models.race.loadtest import Knee
 from models.series import Floats, Series
 
 MINUTE, DAY = 60.0, 86400.0
@@ -147,15 +147,15 @@ def prepared(path: Path, *, held_out: bool, limits: Limits) -> Prepared:
 
 def _thinned(profile: Profile, lengths: Requests) -> tuple[Knee, float]:
     """What a replica sustains, and the factor on each request's tokens with which it is no more than `CARRIES`."""
-    knee = measuring.knee(profile, lengths)
+    knee = loadtest.knee(profile, lengths)
     if knee.rate <= CARRIES:
         return knee, 1.0
     low, high = 1.0, 2 * knee.rate / CARRIES
     for _ in range(5):
         tokens = float(np.sqrt(low * high))
-        knee = measuring.knee(profile, _longer(lengths, tokens))
+        knee = loadtest.knee(profile, _longer(lengths, tokens))
         low, high = (tokens, high) if knee.rate > CARRIES else (low, tokens)
-    return measuring.knee(profile, _longer(lengths, high)), high
+    return loadtest.knee(profile, _longer(lengths, high)), high
 
 
 def _read(path: Path) -> _Raw:

@@ -19,7 +19,8 @@ from models.race.foresight import Foresight, Past
 from models.race.running import Course, Recording
 
 TARGETS = ((0.01, 4), (0.001, 1))  # shares of misses, and how often the knob's interval around them is halved
-FLEET = ("models/fleet/compiled", "models/race", "models/signals.py", "models/series.py")
+RACE = tuple(f"models/race/{name}.py" for name in ("driver", "glance", "running", "ours", "foresight"))
+FLEET = ("models/fleet/compiled", *RACE, "models/signals.py", "models/series.py")  # what a run's outcome depends on
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -44,9 +45,7 @@ class Job:
 
 def trace_of(path: Path, limits: Limits, *, held_out: bool) -> Trace:
     """The trace of a file, known by the file's content and the code that prepares it."""
-    code = store.version(
-        "models/fleet/compiled", "benchmarks/scoreboard/traces.py", "benchmarks/scoreboard/measuring.py"
-    )
+    code = store.version("models/fleet/compiled", "benchmarks/scoreboard/traces.py", "models/race/loadtest.py")
     return Trace(path, held_out, limits, store.key("trace", store.of_file(path), dataclasses.astuple(limits), code))
 
 

@@ -28,6 +28,7 @@ RATES = {
     Signal.TOKENS_IN: layout.SEEN_PROMPT,
     Signal.TOKENS_OUT: layout.SEEN_TOKENS,
 }
+SEEN = (*GAUGES, *QUANTILES, *RATES, Signal.DURATION_MEAN)
 
 
 def observe(target: Deployment, lane: driver.Lane) -> Observation:
@@ -51,12 +52,14 @@ class Glance(Mapping[Signal, Reading]):
         self._router: dict[Signal, Reading] | None = None
 
     def __len__(self) -> int:
-        return len(Signal)
+        return len(SEEN)
 
     def __iter__(self) -> Iterator[Signal]:
-        return iter(Signal)
+        return iter(SEEN)
 
     def __getitem__(self, signal: Signal) -> Reading:
+        if signal not in SEEN:
+            raise KeyError(signal)
         if self._pool.settings.scrape_interval is None:
             return Unknown(Cause.NOT_ASKED, "nothing is scraped")
         router = self._at_router()

@@ -48,6 +48,15 @@ def test_a_pod_is_pending_until_a_gpu_is_free() -> None:
     assert target.costs().pending_seconds == 50.0
 
 
+def test_asking_for_more_takes_none_away() -> None:
+    cluster, target = one(FixedWarmUp(120))
+    cluster.scale("a", 8)
+    cluster.advance(15.0)
+    cluster.scale("a", 9)
+    cluster.advance(140.0)
+    assert (len(target.pods), target.costs().starts) == (9, 9)
+
+
 def test_a_gpu_that_one_pool_gives_back_goes_to_the_pod_of_another_that_waits_longest() -> None:
     first, second = deployment(FixedWarmUp(10)), deployment(FixedWarmUp(10), number=1)
     cluster = Cluster({"a": first, "b": second}, gpus={"H100": 1})

@@ -1,0 +1,217 @@
+"""`floorcast simulate`: what a workload would have cost under each policy."""
+
+import dataclasses
+import importlib.util
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich.console
+import rich.progress
+import rich.table
+from pydantic_core import PydanticCustomError
+
+from predictor.clock import SystemClock
+from predictor.errors import ConfigurationError
+from predictor.ports import Clock
+from predictor.settings import durations
+from predictor.settings.root import Settings
+
+if TYPE_CHECKING:
+    from predictor.replay.simulateload import Workload
+    from predictor.replay.simulatereport import Told
+
+DAY = 86400.0
+PROFILE = "llama-8b-h100"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The command line; a source is one of `file`, `generate` and `since`. Durations are still text.
+
+    Attributes:
+        file: in the traces' format.
+        generate: parameters of a generated workload; None where it is not asked for.
+        since: how far back a Prometheus is asked, with `settings`.
+        settings: the configuration, with `since`.
+        target: which of its targets; the only one where there is just one.
+        hours: simulated, the last ones of a recording.
+        profile: name of a replica.
+        concurrency: requests in flight a replica is planned for; None for what a load test says.
+        objective: time to the first token; empty for twice an idle replica's.
+        attainment: share of the requests that should meet it.
+        warm_up: of a replica.
+        policies: names; none for the usual ones.
+        maximum: replicas at most; None for twice what the peak needs.
+        sweep: runs of each policy at other settings.
+        tokens: mean prompt and output where nothing says.
+        price: of one GPU and hour.
+        currency: its sign.
+        seed: of everything drawn.
+        out: folder of the report.
+        arguments: the command line as it was given.
+    """
+
+    file: Path | None = None
+    generate: str | None = None
+    since: str = ""
+    settings: Settings | None = None
+    target: str = ""
+    hours: float = 24.0
+    profile: str = PROFILE
+    concurrency: float | None = None
+    objective: str = ""
+    attainment: float = 0.99
+    warm_up: str = "5m"
+    policies: tuple[str, ...] = ()
+    maximum: int | None = None
+    sweep: int = 4
+    tokens: tuple[float, float] = (1000.0, 200.0)
+    price: float = 3.5
+    currency: str = "$"
+    seed: int = 1
+    out: Path = Path("simulation")
+    arguments: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        sources = sum((self.file is not None, self.generate is not None, bool(self.since)))
+        if sources != 1:
+            raise ConfigurationError(
+                f"{sources} sources are given; give one of --file, --generate, or --since with --config"
+            )
+        if not 0 < self.attainment < 1:
+            raise ConfigurationError(f"--attainment: {self.attainment:g} must lie between 0 and 1, as 0.99")
+        for name in ("hours", "price", "concurrency", "maximum"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ConfigurationError(f"--{name}: {value:g} must be a positive number")
+        if self.sweep < 0:
+            raise ConfigurationError(f"--sweep: {self.sweep} must not be negative; 0 runs each policy as set up only")
+
+
+def run(given: Asked, *, clock: Clock | None = None) -> int:
+    """Runs the simulation and prints what it comes to. Returns the exit code.
+
+    Raises:
+        ConfigurationError: the command line cannot be used, or numba is missing.
+        HistoryError: the recorded history cannot be.
+    """
+    if importlib.util.find_spec("numba") is None:
+        raise ConfigurationError(
+            "simulate: needs numba, which compiles the simulated fleet; install it with: pip install 'floorcast[sim]'"
+        )
+    from predictor.replay import simulatereport  # noqa: PLC0415  (late: it brings in numba)
+
+    with _bar(rich.console.Console(stderr=True)) as bar:
+        told = made(given, (clock or SystemClock()).now(), bar)
+    written = simulatereport.write(told, given.out)
+    out = rich.console.Console()
+    _show(told, out)
+    out.print(f"\n{told.headline}\n", highlight=False, soft_wrap=True, markup=False)
+    out.print(f"{', '.join(map(str, written))} have the rest.", highlight=False, soft_wrap=True, markup=False)
+    return 0
+
+
+def made(given: Asked, now: float, bar: rich.progress.Progress) -> "Told":
+    """What the simulation finds; `now` is Unix seconds."""
+    from models.fleet.compiled import profiles  # noqa: PLC0415  (late: numba)
+    from predictor.replay import simulatereport, simulateruns  # noqa: PLC0415
+
+    if given.profile not in profiles.PROFILES:
+        raise ConfigurationError(f"--profile: {given.profile!r} is unknown; use one of {', '.join(profiles.PROFILES)}")
+    step = bar.add_task("reading", total=1.0)
+    load = _workload(given, now)
+    question = simulateruns.Question(
+        profile=profiles.named(given.profile),
+        warm_up=_seconds("--warm-up", given.warm_up),
+        objective=_seconds("--ttft", given.objective) if given.objective else None,
+        concurrency=given.concurrency,
+        policies=given.policies or simulateruns.USUAL,
+        maximum=given.maximum,
+        sweep=given.sweep,
+    )
+    found = simulateruns.run(
+        load, question, tell=lambda what, share: bar.update(step, description=what, completed=share)
+    )  # fmt: skip
+    return simulatereport.Told(
+        command=shlex.join(("floorcast", "simulate", *given.arguments)),
+        workload=load.name,
+        found=found,
+        price=given.price,
+        currency=given.currency,
+        attainment=given.attainment,
+        notes=load.notes,
+    )
+
+
+def _workload(given: Asked, now: float) -> "Workload":
+    from predictor.replay import simulateload  # noqa: PLC0415  (late: numba)
+
+    if given.file is not None:
+        return simulateload.from_file(given.file, hours=given.hours, seed=given.seed)
+    if given.generate is not None:
+        return simulateload.generated(given.generate, hours=given.hours, seed=given.seed)
+    return _remembered(given, now)
+
+
+def _remembered(given: Asked, now: float) -> "Workload":
+    from predictor import wiring  # noqa: PLC0415  (late: the Prometheus client)
+    from predictor.replay import asked, simulateload  # noqa: PLC0415
+    from predictor.settings import convert, sections  # noqa: PLC0415
+
+    settings = given.settings
+    if settings is None or settings.source.kind is not sections.SourceKind.PROMETHEUS:
+        raise ConfigurationError("--since: needs a configuration whose source.kind is prometheus; give --config")
+    targets = {target.key: target for target in convert.targets(settings)}
+    name = given.target or (next(iter(targets)) if len(targets) == 1 else "")
+    if name not in targets:
+        raise ConfigurationError(f"--target: {name!r} is none of the configuration's; use one of {', '.join(targets)}")
+    until = now - settings.source.prometheus.scrape_interval
+    source = wiring.prometheus(settings)
+    try:
+        span = asked.Span(until - _seconds("--since", given.since), until, settings.history.step)
+        recorded = asked.read(source, [targets[name]], span)
+    finally:
+        source.close()
+    return simulateload.recorded(recorded, name, hours=given.hours, seed=given.seed, tokens=given.tokens)
+
+
+@contextmanager
+def _bar(terminal: rich.console.Console) -> Iterator[rich.progress.Progress]:
+    columns = (
+        rich.progress.TextColumn("{task.description}"),
+        rich.progress.BarColumn(),
+        rich.progress.TaskProgressColumn(),
+        rich.progress.TimeRemainingColumn(),
+    )
+    with rich.progress.Progress(*columns, console=terminal, transient=True) as bar:
+        yield bar
+
+
+def _seconds(flag: str, text: str) -> float:
+    try:
+        seconds = durations.parse(text)
+    except PydanticCustomError as error:
+        raise ConfigurationError(f"{flag}: {text!r} {error.message()}") from None
+    if seconds <= 0:
+        raise ConfigurationError(f"{flag}: {text!r} must be longer than nothing")
+    return seconds
+
+
+def _show(told: "Told", console: rich.console.Console) -> None:
+    goal = f"cost at {told.attainment * 100:.4g} %, tuned"
+    table = rich.table.Table("policy", "in time", "replica-hours", "starts", "TTFT p99", "cost, as set up", goal)
+    for one in told.found.raced:
+        tuned = told.tuned_cost(one)
+        table.add_row(
+            one.name,
+            f"{one.outcome.attainment * 100:.3f} %",
+            f"{one.outcome.replica_hours:.1f}",
+            str(one.outcome.starts),
+            f"{one.outcome.ttft_p99:.2f} s",
+            f"{told.currency}{told.cost(one):,.2f}",
+            "never" if tuned is None else f"{told.currency}{tuned:,.2f}",
+        )
+    console.print(table)

@@ -1,0 +1,135 @@
+"""The simulation's report: one HTML file that needs no network and no script, and the runs as CSV."""
+
+import dataclasses
+from pathlib import Path
+
+import jinja2
+import markupsafe
+import pandas as pd
+
+from models.race import frontier
+from predictor.replay import simulatecharts
+from predictor.replay.recorded import Note
+from predictor.replay.simulateruns import Found, Raced
+from predictor.settings import durations
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Told:
+    """All that a report says.
+
+    Attributes:
+        command: the command line that makes it again.
+        workload: its name.
+        found: what the simulation found.
+        price: of one GPU and hour.
+        currency: its sign.
+        attainment: share of the requests that should meet the objective.
+        notes: what was assumed.
+    """
+
+    command: str
+    workload: str
+    found: Found
+    price: float
+    currency: str
+    attainment: float
+    notes: tuple[Note, ...]
+
+    def cost(self, one: Raced) -> float:
+        """Money the default run of a policy takes."""
+        return one.outcome.gpu_hours * self.price
+
+    def tuned(self, one: Raced) -> frontier.Found:
+        """What the attainment costs a policy when its knob is turned for it."""
+        return frontier.at_attainment(one.points, self.attainment)
+
+    def tuned_cost(self, one: Raced) -> float | None:
+        """The same as money; None where it is never reached."""
+        hours = self.tuned(one).hours
+        gpus = self.found.course.profile.gpus
+        return None if hours is None else hours * gpus * self.price
+
+    @property
+    def headline(self) -> str:
+        """The sentence to act on."""
+        costs = {one.name: cost for one in self.found.raced if (cost := self.tuned_cost(one)) is not None}
+        real = {name: cost for name, cost in costs.items() if not name.startswith("oracle")}
+        goal = f"{self.attainment:.4g} of the requests within {self.found.course.objective:.2g} s"
+        goal = goal.replace(f"{self.attainment:.4g}", f"{self.attainment * 100:.4g} %")
+        if not real:
+            return f"No policy that was run gets {goal}: give it more replicas (--maximum) or a longer objective."
+        cheapest = min(real, key=lambda name: real[name])
+        others = [name for name in real if name != cheapest]
+        rest = "; ".join(f"{name} {self.currency}{real[name]:,.0f}" for name in sorted(others, key=lambda n: real[n]))
+        never = [one.name for one in self.found.raced if one.name not in costs]
+        tail = f" Never there: {', '.join(never)}." if never else ""
+        return (
+            f"For {goal}, {cheapest} is cheapest at {self.currency}{real[cheapest]:,.0f}"
+            + (f" ({rest})" if rest else "")
+            + f".{tail}"
+        )
+
+
+def write(told: Told, folder: Path) -> tuple[Path, Path, Path]:
+    """Writes simulation.html, simulation.csv (every run) and timeline.csv; the folder is made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    page, runs, course = folder / "simulation.html", folder / "simulation.csv", folder / "timeline.csv"
+    page.write_text(html(told), encoding="utf-8")
+    _runs(told).to_csv(runs, index=False, float_format="%.6g")
+    _timelines(told.found).to_csv(course, index=False, float_format="%.6g")
+    return page, runs, course
+
+
+def html(told: Told) -> str:
+    """The page."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("predictor.replay", "."),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(duration=durations.written)
+    found = told.found
+    pictures = {
+        one.name: markupsafe.Markup(  # noqa: S704  (numbers and escaped names only)
+            simulatecharts.timeline(one.timeline, rate=found.knee.rate, start=found.course.start)
+        )
+        for one in found.raced
+    }
+    return environment.get_template("simulate.html.j2").render(
+        told=told,
+        found=found,
+        pictures=pictures,
+        colours=simulatecharts.colours(found.raced),
+        frontier=markupsafe.Markup(simulatecharts.frontiers(found)),  # noqa: S704  (likewise)
+    )
+
+
+def _runs(told: Told) -> pd.DataFrame:
+    gpus = told.found.course.profile.gpus
+    return pd.DataFrame(
+        {
+            "policy": one.name,
+            "knob": one.knob,
+            "value": point.knob,
+            "default": i == 0,
+            "replica_hours": point.hours,
+            "missed_share": point.missed,
+            "starts": point.starts,
+            "cost": point.hours * gpus * told.price,
+        }
+        for one in told.found.raced
+        for i, point in enumerate(one.points)
+    )
+
+
+def _timelines(found: Found) -> pd.DataFrame:
+    frames = []
+    for one in found.raced:
+        columns = dataclasses.fields(one.timeline)
+        frame = pd.DataFrame({field.name: getattr(one.timeline, field.name) for field in columns})
+        frame.insert(0, "policy", one.name)
+        frames.append(frame.rename(columns={"times": "seconds", "demand": "arrivals_per_s", "ttft": "ttft_p99_s"}))
+    return pd.concat(frames, ignore_index=True)

@@ -1,0 +1,270 @@
+"""Every asked-for policy on one workload: its default with the course of the day, and its frontier."""
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from models.capacity.profile import Profile as Replica
+from models.capacity.profile import concurrency_target
+from models.fleet.compiled.profiles import Profile
+from models.peers import registry
+from models.peers.engine import Engine
+from models.policy.planning import Objectives
+from models.policy.protocol import Autoscaler
+from models.race import foresight, loadtest, ours, running
+from models.race.foresight import Foresight, Past
+from models.race.frontier import Point
+from models.race.loadtest import Knee
+from models.race.running import Course, Glimpse, Outcome
+from models.series import Floats
+from predictor.errors import ConfigurationError
+from predictor.replay.simulateload import Workload
+
+OURS, REACTIVE = "floorcast", "floorcast-reactive"
+USUAL = (OURS, "hpa-in-flight", "keda-load", "knative-kpa", "static", "oracle")
+HEADROOM, QUANTILE = 0.2, 0.95  # the configuration's defaults
+QUICKEST = 5.0  # seconds between two decisions: the pages are scraped every 15
+MOMENTS = 1500  # points of a timeline
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is simulated.
+
+    Attributes:
+        profile: of a replica.
+        warm_up: seconds.
+        objective: seconds to the first token; None for twice what an idle replica needs for 99.9 % of the requests.
+        concurrency: requests in flight a replica is planned for; None for what a load test on the fleet says.
+        policies: names.
+        maximum: replicas at most; None for twice what the busiest minute needs.
+        sweep: runs at other settings than the default, by policy, for the frontier.
+    """
+
+    profile: Profile
+    warm_up: float = 300.0
+    objective: float | None = None
+    concurrency: float | None = None
+    policies: tuple[str, ...] = USUAL
+    maximum: int | None = None
+    sweep: int = 4
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Timeline:
+    """The course of one run; arrays of shape (n,).
+
+    Attributes:
+        times: seconds.
+        demand: requests a second that arrived since the point before.
+        ready: replicas that serve.
+        warming: replicas on their way.
+        queue: requests that wait for a place in a batch.
+        missed: share of misses among the requests judged since the point before; NaN without any.
+        ttft: p99 of the requests that got their first token since then, seconds; NaN without any.
+    """
+
+    times: Floats
+    demand: Floats
+    ready: Floats
+    warming: Floats
+    queue: Floats
+    missed: Floats
+    ttft: Floats
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Raced:
+    """One policy.
+
+    Attributes:
+        name: of the policy.
+        knob: what its sweep turns.
+        default: the setting of the run shown.
+        outcome: what came of it.
+        timeline: how it went.
+        points: of its frontier, the default among them.
+    """
+
+    name: str
+    knob: str
+    default: float
+    outcome: Outcome
+    timeline: Timeline
+    points: tuple[Point, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """All that a simulation found."""
+
+    knee: Knee
+    course: Course
+    raced: tuple[Raced, ...]
+
+
+def run(load: Workload, question: Question, *, tell: Callable[[str, float], None]) -> Found:
+    """Load test, forecasts, and every policy. `tell` gets what is done now and the share that is done.
+
+    Raises ConfigurationError for a policy nobody knows.
+    """
+    tell("load test", 0.0)
+    knee = _knee(load, question)
+    course = _course(load, question, knee)
+    known = _contenders(load, question, (knee, course))
+    unknown = [name for name in question.policies if name not in {*known, OURS}]
+    if unknown:
+        raise ConfigurationError(
+            f"--policy: {unknown[0]!r} is not known; there are {', '.join((OURS, *sorted(known)))}"
+        )
+    if OURS in question.policies:
+        past = {load.name: Past(load.arrivals, load.start, load.end)}
+        foreseen = foresight.foresee(past, (question.warm_up,), tell=lambda share: tell("forecasting", share * 0.3))
+        known[OURS] = _ours(knee, foreseen[load.name, question.warm_up])
+    raced = []
+    for i, name in enumerate(question.policies):
+        begun = 0.3 + 0.7 * i / len(question.policies)
+        raced.append(_raced(known[name], course, question.sweep, functools.partial(_tell, tell, begun)))
+    return Found(knee, course, tuple(raced))
+
+
+def _tell(tell: Callable[[str, float], None], share: float, what: str) -> None:
+    tell(what, share)
+
+
+def _knee(load: Workload, question: Question) -> Knee:
+    knee = loadtest.knee(question.profile, load.lengths, objective=question.objective)
+    if question.concurrency is None:
+        return knee
+    stays = knee.concurrency / knee.rate
+    return dataclasses.replace(knee, concurrency=question.concurrency, rate=question.concurrency / stays)
+
+
+def _course(load: Workload, question: Question, knee: Knee) -> Course:
+    inside = load.arrivals.since(load.start + load.arrivals.step).values
+    busiest = float(np.nanmax(inside, initial=0.0))
+    first = float(np.nanmax(inside[:15], initial=0.0))
+    maximum = question.maximum or max(int(np.ceil(2 * busiest / knee.rate)), 2)
+    return Course(
+        profile=question.profile,
+        source=load.source,
+        start=load.start,
+        end=load.end,
+        warm_up=question.warm_up,
+        objective=knee.objective,
+        initial=int(np.clip(np.ceil(1.25 * first / knee.rate), 1, maximum)),
+        maximum=maximum,
+        timeout=max(60.0, 2 * knee.objective),
+    )
+
+
+def _contenders(load: Workload, question: Question, found: tuple[Knee, Course]) -> dict[str, registry.Rival]:
+    knee, course = found
+    profile = question.profile
+    engine = Engine(
+        profile.law, profile.kv_tokens, profile.token_budget, profile.max_num_seqs, profile.law.alpha0 / 1e3
+    )
+    inside = load.arrivals.since(load.start + load.arrivals.step)
+    history = load.arrivals.until(load.start)
+    terms = registry.Terms(
+        rate=knee.rate,
+        concurrency=knee.concurrency,
+        engine=engine,
+        ttft=knee.objective,
+        itl=max(knee.itl, 0.05),
+        warm_up=question.warm_up,
+        peak=max(int(np.ceil(np.nanmax(inside.values, initial=0.0) / knee.rate)), 1),
+        maximum=course.maximum,
+        history=history if history.known else None,
+        future=dataclasses.replace(inside, start=load.start, values=np.nan_to_num(inside.values)),
+    )
+    found_here = {rival.name: rival for rival in registry.rivals(terms)}
+
+    def alone(headroom: float) -> Autoscaler:
+        return ours.Floorcast(Objectives(_replica(knee, headroom)), None)
+
+    found_here[REACTIVE] = registry.Rival(
+        REACTIVE, alone, "burst headroom", (0.0, 0.1, 0.2, 0.5, 1.0), HEADROOM, "Floorcast without its forecast"
+    )
+    return found_here
+
+
+def _ours(knee: Knee, foreseen: Foresight) -> registry.Rival:
+    def make(quantile: float) -> Autoscaler:
+        lower = foresight.QUANTILES[max(foresight.QUANTILES.index(quantile) - 1, 0)]
+        objectives = Objectives(_replica(knee, HEADROOM), raise_quantile=quantile, lower_quantile=lower)
+        return ours.Floorcast(objectives, foreseen)
+
+    return registry.Rival(OURS, make, "raise quantile", foresight.QUANTILES, QUANTILE, "Floorcast's defaults")
+
+
+def _replica(knee: Knee, headroom: float) -> Replica:
+    target = concurrency_target(knee=knee.concurrency, headroom=headroom)
+    return Replica(concurrency=target, duration=knee.concurrency / knee.rate, source="measured")
+
+
+def _raced(rival: registry.Rival, course: Course, sweep: int, tell: Callable[[str], None]) -> Raced:
+    interval = max(rival.interval, QUICKEST)
+    film = _Film(course)
+    tell(f"{rival.name}")
+    every = (course.end - course.start) / MOMENTS
+    outcome = running.run(course, rival.make(rival.default), interval=interval, watch=film.watch, every=every)
+    points = [_point(rival.default, outcome)]
+    for value in chosen(rival.values, rival.default, sweep):
+        tell(f"{rival.name} at {value:g}")
+        points.append(_point(value, running.run(course, rival.make(value), interval=interval)))
+    return Raced(rival.name, rival.knob, rival.default, outcome, film.timeline(), tuple(points))
+
+
+def chosen(values: Sequence[float], default: float, count: int) -> list[float]:
+    """So many settings, evenly spread over a sweep, the default left out."""
+    others = [value for value in values if value != default]
+    places = np.linspace(0, len(others) - 1, min(count, len(others))).round().astype(int)
+    return [others[place] for place in dict.fromkeys(places.tolist())]
+
+
+def _point(value: float, outcome: Outcome) -> Point:
+    return Point(f"{value:g}", outcome.replica_hours, 1 - outcome.attainment, outcome.starts)
+
+
+class _Film:
+    """Puts glimpses together to a timeline."""
+
+    def __init__(self, course: Course) -> None:
+        self._course = course
+        self._shown: list[Glimpse] = []
+
+    def watch(self, glimpse: Glimpse) -> None:
+        """One more moment."""
+        self._shown.append(glimpse)
+
+    def timeline(self) -> Timeline:
+        """All of them."""
+        shown = self._shown
+        times = np.array([one.now for one in shown])
+        span = np.diff(times, prepend=np.nan)
+        arrived = np.diff([float(one.arrived) for one in shown], prepend=np.nan)
+        missed = np.diff([float(one.card.missed) for one in shown], prepend=np.nan)
+        met = np.diff([float(one.card.met) for one in shown], prepend=np.nan)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            judged = np.maximum(missed, 0) + np.maximum(met, 0)
+            share = np.where(judged > 0, np.maximum(missed, 0) / judged, np.nan)
+            demand = arrived / span
+        return Timeline(
+            times=times,
+            demand=demand,
+            ready=np.array([float(one.supply.ready) for one in shown]),
+            warming=np.array([float(one.supply.warming + one.supply.stuck) for one in shown]),
+            queue=np.array([float(max(one.in_system - one.running, 0)) for one in shown]),
+            missed=share,
+            ttft=np.array([np.nan, *(_p99(a, b) for a, b in itertools.pairwise(shown))]),
+        )
+
+
+def _p99(before: Glimpse, after: Glimpse) -> float:
+    more = after.card.ttft.counts - before.card.ttft.counts
+    between = dataclasses.replace(after.card.ttft, counts=more)
+    return between.quantile(0.99) or np.nan

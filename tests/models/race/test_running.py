@@ -1,0 +1,148 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from models.capacity.profile import Profile as Replica
+from models.fleet.compiled import profiles, seen
+from models.fleet.compiled.workload import Surge, Synthetic
+from models.peers.hpa import Hpa, HpaSettings
+from models.peers.static import Static
+from models.policy.context import Supply
+from models.policy.decision import Decision, Reason
+from models.policy.planning import Objectives
+from models.policy.protocol import Observation
+from models.race import foresight, glance, loadtest, ours, running
+from models.race.foresight import Foresight, Past
+from models.race.running import Course, Glimpse
+from models.series import Series
+from models.signals import Known, Reading, Signal
+
+LOAD = Synthetic(rate=6, day=0, surges=(Surge(7200.0, 2.0, lasts=1200),), seed=3)
+COURSE = Course(
+    profile=profiles.LLAMA_8B_RTX4090,
+    source=LOAD,
+    start=5400.0,
+    end=10800.0,
+    warm_up=120.0,
+    objective=2.0,
+    initial=3,
+    maximum=12,
+)
+OBJECTIVES = Objectives(profile=Replica(concurrency=12, duration=6.0))
+
+
+def foreseen(quantile_of: float = 1.0) -> Foresight:
+    counts = np.bincount((LOAD.between(0, COURSE.end).times // 60).astype(int), minlength=180) / 60
+    series = Series(60.0, 60.0, counts * quantile_of)
+    return foresight.foresee({"a": Past(series, COURSE.start, COURSE.end)}, (COURSE.warm_up,))["a", COURSE.warm_up]
+
+
+def test_a_fixed_number_is_paid_for_from_the_start_to_the_end() -> None:
+    outcome = running.run(COURSE, Static(3), interval=15.0)
+    assert outcome.replica_hours == pytest.approx(3 * 1.5)
+    assert (outcome.starts, outcome.warming_hours) == (3, 0)
+    assert outcome.requests == len(LOAD.between(COURSE.start, COURSE.end))
+
+
+def test_further_replicas_take_their_warm_up() -> None:
+    outcome = running.run(COURSE, Static(5), interval=15.0)
+    assert outcome.warming_hours == pytest.approx(2 * 120 / 3600)
+
+
+def test_the_first_replicas_are_kept_while_a_policy_has_seen_nothing() -> None:
+    shown: list[Glimpse] = []
+    running.run(COURSE, Static(1), interval=15.0, watch=shown.append)
+    assert {one.asked for one in shown if one.now < COURSE.start + 600} == {3}
+    assert shown[-1].asked == 1
+
+
+def test_the_same_run_again_gives_the_same_outcome() -> None:
+    first, again = (running.run(COURSE, ours.Floorcast(OBJECTIVES, foreseen()), interval=15.0) for _ in range(2))
+    assert first == again
+
+
+def test_floorcast_serves_a_surge_better_than_what_it_began_with() -> None:
+    ready = running.run(COURSE, ours.Floorcast(OBJECTIVES, foreseen()), interval=15.0)
+    fixed = running.run(COURSE, Static(3), interval=15.0)
+    assert ready.missed < fixed.missed
+
+
+def test_without_its_forecast_the_reactive_rule_is_left_alone() -> None:
+    alone = ours.Floorcast(OBJECTIVES, None)
+    reasons = []
+
+    class Noted:
+        def decide(self, observation: Observation) -> Decision:
+            decision = alone.decide(observation)
+            reasons.append(decision.reason)
+            return decision
+
+    running.run(COURSE, Noted(), interval=15.0)
+    assert Reason.HELD_NO_FORECAST not in reasons[4:]
+    assert Reason.RAISED_FOR_FORECAST in reasons or Reason.RAISED_FOR_BACKLOG in reasons
+
+
+def test_a_forecast_of_more_load_never_asks_for_fewer_replicas() -> None:
+    low, high = foreseen(), foreseen(3.0)
+    for at in np.arange(COURSE.start, COURSE.end, 600.0):
+        seen_now = Observation(float(at), 1, 1, 50, supply=Supply(ready=1), readings=_quiet(float(at)))
+        asked = [ours.Floorcast(OBJECTIVES, one).decide(seen_now).replicas for one in (low, high)]
+        assert asked[0] <= asked[1]
+
+
+def test_a_floor_under_an_hpa_only_adds() -> None:
+    hpa = HpaSettings(Signal.IN_FLIGHT, 12)
+    plain, floored = Hpa(hpa), ours.Floor(ours.Floorcast(OBJECTIVES, foreseen()), Hpa(hpa))
+    alone = running.run(COURSE, plain, interval=15.0)
+    both = running.run(COURSE, floored, interval=15.0)
+    assert both.missed <= alone.missed
+    assert both.replica_hours >= alone.replica_hours
+
+
+def test_a_glance_reads_what_the_pages_say() -> None:
+    differing = []
+
+    class Compared:
+        def decide(self, observation: Observation) -> Decision:
+            readings = observation.readings
+            assert isinstance(readings, glance.Glance)
+            full = seen.readings(readings._pool, readings._sight)
+            differing.extend(signal for signal in readings if readings[signal] != full[signal])
+            return Hpa(HpaSettings(Signal.WAITING, 2.0)).decide(observation)
+
+    running.run(COURSE, Compared(), interval=15.0)
+    assert differing == []
+
+
+def test_a_forecast_knows_only_the_past() -> None:
+    counts = np.bincount((LOAD.between(0, COURSE.end).times // 60).astype(int), minlength=180) / 60
+    later = counts.copy()
+    later[150:] = 1000.0
+    both = [
+        foresight.foresee({"a": Past(Series(60.0, 60.0, one), 5400.0, 8940.0)}, (120.0,))["a", 120.0]
+        for one in (counts, later)
+    ]
+    assert np.array_equal(both[0].raising, both[1].raising)
+
+
+def test_a_load_test_finds_what_a_replica_carries() -> None:
+    lengths = LOAD.between(0, 1800)
+    knee = loadtest.knee(profiles.LLAMA_8B_RTX4090, lengths, objective=2.0)
+    assert 1 < knee.rate < 8
+    assert knee.concurrency == pytest.approx(knee.rate * 6, rel=0.7)
+    assert knee.objective == 2.0
+    assert loadtest.knee(profiles.LLAMA_8B_H100, lengths, objective=2.0).rate > 2 * knee.rate
+
+
+def test_nonsense_is_refused() -> None:
+    with pytest.raises(ValueError, match="end is 0"):
+        dataclasses.replace(COURSE, end=0.0)
+    with pytest.raises(ValueError, match="warm_up is -1"):
+        dataclasses.replace(COURSE, warm_up=-1.0)
+    with pytest.raises(ValueError, match="initial 30"):
+        dataclasses.replace(COURSE, initial=30)
+
+
+def _quiet(at: float) -> dict[Signal, Reading]:
+    return {signal: Known(0.0, at) for signal in ours.DEMAND}

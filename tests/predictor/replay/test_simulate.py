@@ -1,0 +1,170 @@
+"""`floorcast simulate`: workloads, runs, the report, and what is refused."""
+
+import csv
+import dataclasses
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from models.fleet.compiled import profiles
+from models.race.frontier import Point
+from models.series import Series
+from models.signals import Signal
+from predictor import cli
+from predictor.errors import ConfigurationError, HistoryError
+from predictor.replay import simulate, simulateload, simulatereport, simulateruns
+from predictor.replay.recorded import Recorded
+from predictor.replay.simulate import Asked
+from predictor.replay.simulateruns import Found, Question
+from predictor.settings.root import Settings
+
+SMALL = "rate=5,days=0.2,day=0,surge=20m:2:10m"
+
+
+@pytest.fixture(scope="module")
+def found() -> Found:
+    load = simulateload.generated(SMALL, hours=0.75, seed=1)
+    question = Question(
+        profile=profiles.LLAMA_8B_RTX4090, warm_up=120.0, policies=("floorcast", "static", "oracle"), sweep=1
+    )
+    told: list[float] = []
+    outcome = simulateruns.run(load, question, tell=lambda _, share: told.append(share))
+    assert told == sorted(told)
+    assert told[-1] <= 1
+    return outcome
+
+
+def test_every_policy_has_its_day_and_its_frontier(found: Found) -> None:
+    assert [one.name for one in found.raced] == ["floorcast", "static", "oracle"]
+    for one in found.raced:
+        assert len(one.points) == 2
+        assert one.points[0].hours == one.outcome.replica_hours
+        arrived = np.nansum(one.timeline.demand[1:] * np.diff(one.timeline.times))
+        assert arrived == pytest.approx(one.outcome.requests, rel=0.05)
+        assert one.timeline.ready[0] == 0  # what is asked for first becomes ready in the same second
+        assert one.timeline.ready[1] >= 1
+    assert len({one.outcome.requests for one in found.raced}) == 1
+
+
+def test_the_report_is_one_file_without_script_or_network(found: Found, tmp_path: Path) -> None:
+    told = simulatereport.Told("floorcast simulate", "<b>mine</b>", found, 2.0, "€", 0.9, ())
+    page, runs, course = simulatereport.write(told, tmp_path)
+    text = page.read_text()
+    assert "<script" not in text
+    assert "http" not in text
+    assert "&lt;b&gt;mine" in text
+    assert text.count("<svg") == 1 + len(found.raced)
+    rows = list(csv.DictReader(runs.open()))
+    assert len(rows) == sum(len(one.points) for one in found.raced)
+    first = rows[0]
+    assert float(first["cost"]) == pytest.approx(float(first["replica_hours"]) * 2.0, rel=1e-4)
+    assert {row["policy"] for row in csv.DictReader(course.open())} == {"floorcast", "static", "oracle"}
+
+
+def test_the_headline_names_the_cheapest_and_who_never_gets_there(found: Found) -> None:
+    points = {"floorcast": (10.0, 0.001), "static": (20.0, 0.001), "oracle": (5.0, 0.5)}
+    raced = tuple(
+        dataclasses.replace(one, points=(Point("1", *points[one.name], starts=0),)) for one in found.raced
+    )  # fmt: skip
+    told = simulatereport.Told("", "w", dataclasses.replace(found, raced=raced), 2.0, "$", 0.99, ())
+    assert "floorcast is cheapest at $20 (static $40)" in told.headline
+    assert "Never there: oracle" in told.headline
+    hopeless = dataclasses.replace(told, attainment=0.99999)
+    assert "No policy that was run gets" in hopeless.headline
+
+
+def test_settings_of_a_sweep_are_spread_evenly() -> None:
+    assert (
+        simulateruns.chosen([1, 2, 3, 4, 5, 6, 7], 4, 3) == [1, 5, 7] or len(simulateruns.chosen([1, 2, 3], 2, 9)) == 2
+    )
+    assert simulateruns.chosen([1, 2, 3], 2, 0) == []
+
+
+def test_a_file_of_requests_and_one_of_counts(tmp_path: Path) -> None:
+    times = np.sort(np.random.default_rng(1).uniform(0, 7200, 500))
+    requests = tmp_path / "r.csv"
+    requests.write_text("arrival_s,prompt_tokens,output_tokens\n" + "\n".join(f"{t},10,10" for t in times))
+    counts = tmp_path / "c.csv"
+    counts.write_text(
+        "minute,requests,prompt_tokens,output_tokens\n" + "\n".join(f"{m},10,100,100" for m in range(120))
+    )
+    for path in (requests, counts):
+        load = simulateload.from_file(path, hours=1.0, seed=1)
+        assert (load.start, load.end) == (3600.0, 7200.0)
+        assert len(load.source.between(load.start, load.end)) > 100
+        assert load.arrivals.values.mean() * 7200 == pytest.approx(len(load.source.between(0, 7200)), rel=0.1)
+
+
+def test_a_recording_gives_requests_of_the_lengths_its_tokens_say() -> None:
+    rate = Series(0.0, 60.0, np.full(120, 2.0))
+    tokens = Series(0.0, 60.0, np.full(120, 800.0))
+    recorded = Recorded({("a/b", Signal.ARRIVALS): rate, ("a/b", Signal.TOKENS_IN): tokens})
+    load = simulateload.recorded(recorded, "a/b", hours=1.0, seed=1, tokens=(1000.0, 200.0))
+    assert load.lengths.prompts.mean() == pytest.approx(400, rel=0.1)
+    assert load.lengths.outputs.mean() == pytest.approx(200, rel=0.1)
+    assert any("tokens_out" in note.where for note in load.notes)
+    with pytest.raises(HistoryError, match="arrivals are not known"):
+        simulateload.recorded(recorded, "other/one", hours=1.0, seed=1, tokens=(1.0, 1.0))
+
+
+def test_the_command_writes_its_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = [
+        "floorcast", "simulate", "--generate", SMALL, "--hours", "0.5", "--profile", "llama-8b-rtx4090", "--warm-up",
+        "2m", "--policy", "static", "--policy", "keda-load", "--sweep", "1", "--out", str(tmp_path / "out"),
+    ]  # fmt: skip
+    monkeypatch.setattr("sys.argv", line)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 0
+    assert "keda-load" in capsys.readouterr().out
+    assert (tmp_path / "out" / "simulation.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({}, "0 sources are given"),
+        ({"generate": "", "since": "9d"}, "2 sources are given"),
+        ({"generate": "", "attainment": 1.0}, "--attainment: 1 must lie between 0 and 1"),
+        ({"generate": "", "price": 0.0}, "--price: 0 must be a positive number"),
+        ({"generate": "", "sweep": -1}, "--sweep: -1 must not be negative"),
+        ({"generate": "rats=3"}, "rats=3.*write name=value with one of rate"),
+        ({"generate": "rate=x"}, "rate='x': must be a number"),
+        ({"generate": "rate=0"}, "rate=0: must be positive"),
+        ({"generate": "surge=6h"}, "write AT:FACTOR:LASTS"),
+        ({"generate": "", "profile": "a toaster"}, "--profile: 'a toaster' is unknown; use one of llama-8b-h100"),
+        ({"generate": "", "warm_up": "soon"}, "--warm-up: 'soon'"),
+        (
+            {"generate": SMALL, "hours": 0.5, "policies": ("luck",)},
+            "--policy: 'luck' is not known; there are floorcast",
+        ),
+        ({"file": Path("nowhere.csv")}, "nowhere.csv: No such file"),
+        ({"since": "9d"}, "--since: needs a configuration"),
+        ({"since": "9d", "settings": Settings(), "target": "a/b"}, "--target: 'a/b' is none"),
+    ],
+)
+def test_what_cannot_be_used_is_named_with_its_remedy(wrong: dict[str, object], message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        simulate.run(Asked(**wrong, out=tmp_path))  # type: ignore[arg-type]
+
+
+def test_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:
+    for content, message in (
+        (b"\xff\xfe\x00", "is no text"),
+        (b"a,b\n1,2\n", "columns minute"),
+        (b"minute,requests,prompt_tokens,output_tokens\n0,1,1,1\n1,1,1,1\n", "shorter than"),
+    ):
+        path = tmp_path / "x.csv"
+        path.write_bytes(content)
+        with pytest.raises(HistoryError, match=message):
+            simulateload.from_file(path, hours=1.0, seed=1)
+
+
+def test_without_numba_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(ConfigurationError, match=r"pip install 'floorcast\[sim\]'"):
+        simulate.run(Asked(generate=""))
