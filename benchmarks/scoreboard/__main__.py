@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
 def race(
     every: Sequence[Trace], warm_ups: tuple[float, ...], policies: tuple[str, ...], asked: argparse.Namespace
 ) -> tuple[list[Race], list[Facts], list[str]]:
-    """All sweeps, and what was not run in the time."""
+    """Races of which every policy was run, all traces, and which races were not run in the time."""
     until = time.monotonic() + asked.minutes * 60
     context = multiprocessing.get_context("spawn")  # a fork would copy the progress bar's thread half-way
     with ProcessPoolExecutor(asked.processes, mp_context=context) as pool, _bar() as bar:
@@ -81,8 +81,11 @@ def race(
         _all(pool, [(work.foresee, (group, warm_ups, asked.cache)) for group in dealt], bar, "forecasting")
         jobs = _jobs(dict(zip([trace.key for trace in every], ready, strict=True)), every, warm_ups, policies)
         swept, missing = _swept(pool, jobs, bar, (asked.cache, until))
-    ordered = sorted(swept, key=lambda one: (one[1], one[0], one[2]))
-    return results.races({each.name: each for each in facts.values()}, ordered), list(facts.values()), missing
+    partly = {(traces.name_of(job.trace.path), job.warm_up) for job in missing}
+    # A policy that was not run must not look like one that never gets there.
+    whole = sorted((one for one in swept if one[:2] not in partly), key=lambda one: (one[1], one[0], one[2]))
+    told = [f"{name} at {warm_up / 60:g} min" for name, warm_up in sorted(partly)]
+    return results.races({each.name: each for each in facts.values()}, whole), list(facts.values()), told
 
 
 def _jobs(
@@ -103,7 +106,7 @@ def _jobs(
 
 def _swept(
     pool: ProcessPoolExecutor, jobs: Sequence[Job], bar: rich.progress.Progress, how: tuple[Path, float]
-) -> tuple[list[Swept], list[str]]:
+) -> tuple[list[Swept], list[Job]]:
     cache, until = how
     step, swept = bar.add_task("racing", total=len(jobs)), []
     futures: dict[Future[list[dict[str, Any]]], Job] = {pool.submit(work.sweep, job, cache): job for job in jobs}
@@ -115,10 +118,7 @@ def _swept(
             bar.update(step, advance=1, description=f"{traces.name_of(job.trace.path)[:24]}: {job.policy}")
     except TimeoutError:
         pool.shutdown(wait=False, cancel_futures=True)
-    missing = [
-        f"{traces.name_of(job.trace.path)} {job.policy} at {job.warm_up / 60:g} min" for job in futures.values()
-    ]  # fmt: skip
-    return swept, missing
+    return swept, list(futures.values())
 
 
 def _all(

@@ -27,7 +27,7 @@ def written(
     """All tables; `plots` names the picture of each warm-up, `missing` what was not run."""
     parts = ["### Scoreboard", "", INTRODUCTION, ""]
     if missing:
-        parts += [f"**Not complete:** {len(missing)} sweeps were not run: {'; '.join(missing[:12])}"
+        parts += [f"**Not complete:** {len(missing)} races were not run: {'; '.join(missing[:12])}"
                   + (" and others." if len(missing) > 12 else "."), ""]  # fmt: skip  # noqa: PLR2004  (a list that long is read by nobody)
     for warm_up in sorted({race.warm_up for race in races}):
         mine = [race for race in races if race.warm_up == warm_up]

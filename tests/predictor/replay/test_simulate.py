@@ -56,11 +56,15 @@ def test_the_report_is_one_file_without_script_or_network(found: Found, tmp_path
     assert "http" not in text
     assert "&lt;b&gt;mine" in text
     assert text.count("<svg") == 1 + len(found.raced)
-    rows = list(csv.DictReader(runs.open()))
+    rows = list(csv.DictReader(runs.read_text().splitlines()))
     assert len(rows) == sum(len(one.points) for one in found.raced)
     first = rows[0]
     assert float(first["cost"]) == pytest.approx(float(first["replica_hours"]) * 2.0, rel=1e-4)
-    assert {row["policy"] for row in csv.DictReader(course.open())} == {"floorcast", "static", "oracle"}
+    assert {row["policy"] for row in csv.DictReader(course.read_text().splitlines())} == {
+        "floorcast",
+        "static",
+        "oracle",
+    }
 
 
 def test_the_headline_names_the_cheapest_and_who_never_gets_there(found: Found) -> None:
@@ -76,9 +80,8 @@ def test_the_headline_names_the_cheapest_and_who_never_gets_there(found: Found) 
 
 
 def test_settings_of_a_sweep_are_spread_evenly() -> None:
-    assert (
-        simulateruns.chosen([1, 2, 3, 4, 5, 6, 7], 4, 3) == [1, 5, 7] or len(simulateruns.chosen([1, 2, 3], 2, 9)) == 2
-    )
+    assert simulateruns.chosen([1, 2, 3, 4, 5, 6], 4, 3) == [1, 3, 6]
+    assert simulateruns.chosen([1, 2, 3], 2, 9) == [1, 3]
     assert simulateruns.chosen([1, 2, 3], 2, 0) == []
 
 
