@@ -18,7 +18,9 @@ those of the clairvoyant at the same share of requests within the TTFT objective
 between two runs, never beyond them; geometric mean over the traces on which the policy gets there, with their number.
 A mean over fewer traces is a mean over easier ones: compare the numbers before the ratios. `misses`: at the
 replica-hours Floorcast needs for 99 %, over Floorcast's, for policies that have runs as cheap. `starts`: replicas
-started at 99 %, mean. Traces shorter than twelve hours are listed, not averaged."""
+started at 99 %, mean. Traces shorter than twelve hours are listed, not averaged. A ratio below 1 is possible: the
+clairvoyant covers each minute's arrivals, and a short queue within the objective lets a fleet do with less.
+`oracle never`: not even the clairvoyant gets there with half as many replicas again as the peak's arrivals need."""
 
 
 def written(
