@@ -62,14 +62,26 @@ def _traces(found: Sequence[Figures]) -> Iterable[str]:
 
 def _speed(timed: Sequence[Timing]) -> Iterable[str]:
     yield ""
-    yield _row("targets", "tick, mean", "tick, worst", "bare SES pass", "worst / bare", "restart, a day", "memory")
-    yield _row(*["---"] * 7)
+    yield _row(
+        "targets",
+        "horizons",
+        "tick, mean",
+        "worst",
+        "bare SES pass",
+        "mean / bare",
+        "worst / bare",
+        "restart, a day",
+        "memory",
+    )
+    yield _row(*["---"] * 9)
     for t in timed:
         yield _row(
             str(t.targets),
+            str(t.horizons),
             f"{t.mean * 1e3:.1f} ms",
             f"{t.worst * 1e3:.1f} ms",
             f"{t.bare * 1e3:.1f} ms",
+            f"{t.mean / t.bare:.1f}",
             f"{t.worst / t.bare:.1f}",
             f"{t.restart:.1f} s",
             f"{t.memory / 2**20:.0f} MB",

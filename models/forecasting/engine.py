@@ -40,7 +40,7 @@ class Forecaster:
 
     What it returns depends on the histories given and on nothing else: no clock, no earlier calls. What it keeps from
     one call to the next is what it would learn from the histories again. A fresh one agrees with one that followed
-    tick by tick to about one miss more or less in the adaptive correction, 2 % of the band's width; exactly while the
+    tick by tick to about one miss more or less in the adaptive correction, 5 % of the band's width; exactly while the
     history is shorter than `learning.SETTLING` origins. A point once taken in is not read again for scores:
     when it is corrected later, only the level of now follows.
     """
