@@ -1,11 +1,12 @@
 """The pieces of work, each a function of plain values that a process of its own can do, and that is done once."""
 
+import contextlib
 import dataclasses
 import functools
 import itertools
 import logging
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,10 +98,21 @@ def _code(policy: str) -> str:
     return store.version(*FLEET, "models/peers")
 
 
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """A worker's progress bar is all there is to see; whoever calls it in process gets its log and warnings back."""
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+@_quiet()
 def sweep(job: Job, folder: Path) -> list[dict[str, Any]]:
     """The points of one policy: its default, both ends of its knob, and what lies around the targets."""
-    logging.disable(logging.WARNING)
-    warnings.simplefilter("ignore")
     kept, trace = Store(folder), _prepared(job.trace, folder)
     foreseen = _foreseen(kept, job.trace, job.warm_up) if job.policy == contenders.OURS else None
     contender = contenders.contenders(trace, job.warm_up, foreseen).get(job.policy)

@@ -1,6 +1,7 @@
 """History from a source: what is missing is told, and a real Prometheus gives a day of a hundred targets whole."""
 
 import math
+import re
 import subprocess
 import sys
 import time
@@ -145,7 +146,8 @@ def test_a_configuration_is_all_that_a_user_needs(server: servers.PrometheusServ
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "whether a floor pays: only 18.0 h could be judged" in done.stdout
+    # Time goes on while this runs: what was written as a day ago is a little more by now.
+    assert re.search(r"whether a floor pays: only 1[78]\.\d h could be judged", done.stdout)
     page = (tmp_path / "backtest" / "report.html").read_text()
-    assert "asked for 36.0 h, the first 12.0 h are missing: is the retention shorter?" in page
+    assert re.search(r"asked for 36\.0 h, the first 1[12]\.\d h are missing: is the retention shorter\?", page)
     assert "ns-3/chat: arrivals" in page
