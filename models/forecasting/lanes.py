@@ -17,7 +17,7 @@ Ints = npt.NDArray[np.intp]
 Singles = npt.NDArray[np.float32]
 Halves = npt.NDArray[np.float16]
 
-CHUNK = 120  # origins replayed at a time
+CHUNK = 60  # origins replayed at a time
 EXPERTS = ("level", "blend", "scaled")
 LEVEL_INPUTS = 5  # 1, and what last value, both averages and recent maximum stand above the level
 NOISE_INPUTS = 5  # 1, two averages of recent misses, two of recent changes

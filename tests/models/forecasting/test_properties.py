@@ -62,14 +62,15 @@ def test_large_counts_scale(seed: int, factor: float) -> None:
 
 
 @settings(max_examples=15, deadline=None)
-@given(st.lists(histories, min_size=2, max_size=4))
+@given(st.lists(histories, min_size=2, max_size=3))
 def test_neither_order_nor_company_changes_a_forecast(rows: list[Floats]) -> None:
     named: dict[Hashable, Floats] = dict(enumerate(rows))
-    forward = outlooks(named)
-    backward = outlooks(dict(reversed(named.items())))
+    near = (120.0, 240.0)
+    forward = outlooks(named, near)
+    backward = outlooks(dict(reversed(named.items())), near)
     assert list(backward) == list(reversed(named))
     for key, values in named.items():
-        alone = outlooks({key: values})[key]
+        alone = outlooks({key: values}, near)[key]
         for other in (backward[key], alone):
             for a, b in zip(forward[key], other, strict=True):
                 if isinstance(a, NotEnoughHistory):
