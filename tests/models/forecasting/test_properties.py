@@ -58,7 +58,8 @@ def test_large_counts_scale(seed: int, factor: float) -> None:
     values = 1e8 * (1 + 0.3 * np.random.default_rng(seed).standard_normal(300)).clip(0.1)
     one, many = (outlooks({"a": each})["a"] for each in (values, factor * values))
     for a, b in zip(one, many, strict=True):
-        assert [factor * v for v in bounds(a)] == pytest.approx(bounds(b), rel=0.02)
+        # A value on the very edge of a bound may be a miss on one scale only: each is 5 % of the band (`reaction`).
+        assert [factor * v for v in bounds(a)] == pytest.approx(bounds(b), rel=0.06)
 
 
 @settings(max_examples=15, deadline=None)
