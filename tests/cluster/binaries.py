@@ -14,6 +14,8 @@ from tests.servers import cache, processes
 
 MODULES = Path(__file__).parent / "modules"
 VERSION_OF_KUBERNETES = "v1.36.3"
+VERSION_OF_KEDA = "v2.21.0"
+_KEDA = "github.com/kedacore/keda/v2"
 _STAMP = "k8s.io/component-base/version"
 _KUBERNETES_FLAGS = (  # without them the API server calls itself v0.0.0, and clients choose features by its version
     f"-X {_STAMP}.gitVersion={VERSION_OF_KUBERNETES} -X {_STAMP}.gitMajor=1 -X {_STAMP}.gitMinor=36"
@@ -45,12 +47,22 @@ def _of_kubernetes(name: str) -> Program:
     return Program(name, "kubernetes", f"k8s.io/kubernetes/cmd/{name}", VERSION_OF_KUBERNETES, _KUBERNETES_FLAGS)
 
 
+def _of_keda(name: str) -> Program:
+    flags = f"-X {_KEDA}/version.Version={VERSION_OF_KEDA.removeprefix('v')}"
+    return Program(f"keda-{name}", "keda", f"{_KEDA}/cmd/{name}", VERSION_OF_KEDA, flags)
+
+
 ETCD = Program("etcd", "etcd", "go.etcd.io/etcd/server/v3", "v3.6.16")
 KWOK = Program("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", "v0.8.0")
 API_SERVER = _of_kubernetes("kube-apiserver")
 CONTROLLERS = _of_kubernetes("kube-controller-manager")
 SCHEDULER = _of_kubernetes("kube-scheduler")
-ALL = (ETCD, KWOK, API_SERVER, CONTROLLERS, SCHEDULER)
+CONTROL_PLANE = (ETCD, KWOK, API_SERVER, CONTROLLERS, SCHEDULER)
+HELM = Program("helm", "helm", "helm.sh/helm/v4/cmd/helm", "v4.3.1", "-X helm.sh/helm/v4/internal/version.version=v4.3.1")
+KEDA_OPERATOR = _of_keda("operator")
+KEDA_ADAPTER = _of_keda("adapter")
+KEDA = (KEDA_OPERATOR, KEDA_ADAPTER)
+ALL = (*CONTROL_PLANE, HELM, *KEDA)  # in the order in which tests need them
 
 
 def ensure(program: Program) -> Path:

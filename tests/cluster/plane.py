@@ -74,7 +74,7 @@ class ControlPlane:
         self._exits = ExitStack()
 
     def __enter__(self) -> Self:
-        for program in binaries.ALL:
+        for program in binaries.CONTROL_PLANE:
             binaries.ensure(program)  # before anything waits for anything
         try:
             self._start()
