@@ -14,11 +14,14 @@ class Supply:
         ready: serve now.
         warming: asked for and expected to be ready in time.
         stuck: Pending or warming for far longer than measured; not counted as supply.
+        ready_in: expected seconds until Ready of each warming replica, soonest first; none for those that are stuck.
+            Empty where nothing is known of them one by one.
     """
 
     ready: int
     warming: int = 0
     stuck: int = 0
+    ready_in: tuple[float, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
