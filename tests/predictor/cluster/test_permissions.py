@@ -1,7 +1,4 @@
-from pathlib import Path
-
 import pytest
-import yaml
 
 from predictor.cluster import errors, permissions
 from predictor.cluster.client import Api
@@ -67,17 +64,3 @@ def test_everything_that_is_asked_of_the_server_is_in_the_table(
         workloads.write(aim, 5, seen=state, now=NOW)
         workloads.release(aim)
     assert {request.what for request in server.requests} <= granted(*Purpose)
-
-
-def test_the_charts_roles_grant_what_the_table_says_and_no_more() -> None:
-    template = (Path(__file__).parents[3] / "helm/floorcast/templates/rbac.yaml").read_text()
-    rules = [yaml.safe_load(line.strip()[2:]) for line in template.splitlines() if line.strip().startswith("- {api")]
-    in_chart = {
-        (group, resource, verb)
-        for rule in rules
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
-    in_table = {(one.resource.group, one.resource.rule_name, one.verb) for one in permissions.PERMISSIONS}
-    assert in_chart == in_table
