@@ -60,8 +60,8 @@ class Outlooks:
         return {(key, signal): self._history.series(key, signal, now=now) for key, signal in keys}
 
     def _horizons(self, entry: Entry) -> warmup.Horizons:
-        measured = entry.workload.warm_ups if isinstance(entry.workload, Workload) else ()
-        seconds = warmup.warm_up(measured, default=entry.target.warm_up)
+        usual = entry.workload.warm_up if isinstance(entry.workload, Workload) else None
+        seconds = warmup.warm_up(usual, default=entry.target.warm_up)
         return warmup.horizons(seconds, interval=self._pace.slow, signal_age=self._pace.signal_age)
 
     def _plans(

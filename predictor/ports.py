@@ -5,6 +5,7 @@ import enum
 from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias
 
+from models.capacity.warmup import Usual
 from models.policy.context import Supply
 from models.policy.decision import Decision
 from models.series import Series
@@ -48,6 +49,23 @@ class Owner(enum.StrEnum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Stuck:
+    """A pod that has not been Ready for far longer than starts take, and why, in the cluster's words.
+
+    Attributes:
+        pod: its name.
+        waited: seconds.
+        reason: one word: "Unschedulable", "ImagePullBackOff", "CrashLoopBackOff", ...
+        message: the scheduler's, or the kubelet's.
+    """
+
+    pod: str
+    waited: float
+    reason: str
+    message: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Workload:
     """State of a target in the cluster.
 
@@ -58,7 +76,9 @@ class Workload:
         maximum: the owner's upper bound.
         replicas: replicas the workload asks for now (spec.replicas).
         supply: replicas by what they can do.
-        warm_ups: seconds from created to first Ready of pods measured so far, newest last.
+        warm_up: what its starts say so far; None where nobody looks at them.
+        stuck: the pods that do not count as supply, and why.
+        gpus: GPUs that one replica asks for; 0 where it asks for none, or there is no pod to tell.
         rollout: a rollout is under way.
         owner_problem: what the owner reports to be wrong with its scaling; empty when nothing.
         adopted: the live value is one that Floorcast wrote earlier.
@@ -70,7 +90,9 @@ class Workload:
     maximum: int
     replicas: int
     supply: Supply
-    warm_ups: tuple[float, ...] = ()
+    warm_up: Usual | None = None
+    stuck: tuple[Stuck, ...] = ()
+    gpus: int = 0
     rollout: bool = False
     owner_problem: str = ""
     adopted: bool = False

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import threading
+from collections.abc import Sequence
 
 import structlog
 
@@ -10,7 +11,9 @@ from predictor.cluster import client, errors
 from predictor.cluster.fields import Json
 from predictor.cluster.owners import Object
 from predictor.cluster.resources import EVENTS
+from predictor.ports import Stuck
 
+STUCK = "ReplicasStuck"  # reason of the Event about pods that do not get Ready
 QUIET = 600.0  # seconds in which a hold that comes and goes is told of once; a change of the number always is
 WORTH_A_WARNING = frozenset(
     {Reason.HELD_UNKNOWN, Reason.HELD_OWNER_UNHEALTHY, Reason.DECAYED_ONE_STEP, Reason.CAPPED_AT_MAXIMUM}
@@ -27,6 +30,7 @@ class Announcer:
     def __init__(self, api: client.Api) -> None:
         self._api = api
         self._told: dict[tuple[Object, Reason], float] = {}
+        self._stuck: dict[Object, tuple[tuple[str, ...], float]] = {}
         self._complained = False
         self._lock = threading.Lock()
 
@@ -36,8 +40,24 @@ class Announcer:
             if not self._news(thing, decision):
                 return
             self._told[thing, decision.reason] = decision.at
+        self._send(thing, event(thing, decision))
+
+    def tell_stuck(self, thing: Object, stuck: Sequence[Stuck], *, at: float) -> None:
+        """An Event about pods that do not get Ready, unless the same reasons were told a moment ago."""
+        reasons = tuple(sorted({one.reason for one in stuck}))
+        with self._lock:
+            before, told = self._stuck.get(thing, ((), float("-inf")))
+            if not stuck or (reasons == before and at - told < QUIET):
+                return
+            self._stuck[thing] = reasons, at
+        worst = max(stuck, key=lambda one: one.waited)
+        told_of = f"{worst.pod} has not been ready for {worst.waited:.0f} s: {worst.reason}: {worst.message}"
+        message = f"{len(stuck)} replicas are stuck and do not count as supply; {told_of}"
+        self._send(thing, _object(thing, kind="Warning", reason=STUCK, message=message, at=at))
+
+    def _send(self, thing: Object, event: Json) -> None:
         try:
-            self._api.create(EVENTS, event(thing, decision), namespace=thing.namespace)
+            self._api.create(EVENTS, event, namespace=thing.namespace)
             self._complained = False
         except errors.ClusterError as error:
             if not self._complained:
@@ -54,8 +74,14 @@ class Announcer:
 
 def event(thing: Object, decision: Decision) -> Json:
     """The Event object for a decision."""
-    at = dt.datetime.fromtimestamp(decision.at, tz=dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     change = f"{decision.before} -> {decision.replicas}" if decision.changes else f"stays {decision.before}"
+    kind = "Warning" if decision.reason in WORTH_A_WARNING else "Normal"
+    message = f"{change}: {decision.note or decision.reason}"
+    return _object(thing, kind=kind, reason=str(decision.reason), message=message, at=decision.at)
+
+
+def _object(thing: Object, *, kind: str, reason: str, message: str, at: float) -> Json:
+    time = dt.datetime.fromtimestamp(at, tz=dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "apiVersion": "v1",
         "kind": "Event",
@@ -67,11 +93,11 @@ def event(thing: Object, decision: Decision) -> Json:
             "name": thing.name,
             "uid": thing.uid,
         },
-        "type": "Warning" if decision.reason in WORTH_A_WARNING else "Normal",
-        "reason": str(decision.reason),
-        "message": f"{change}: {decision.note or decision.reason}"[:LONGEST_MESSAGE],
+        "type": kind,
+        "reason": reason,
+        "message": message[:LONGEST_MESSAGE],
         "source": {"component": client.FIELD_MANAGER},
-        "firstTimestamp": at,
-        "lastTimestamp": at,
+        "firstTimestamp": time,
+        "lastTimestamp": time,
         "count": 1,
     }

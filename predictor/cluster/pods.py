@@ -3,34 +3,14 @@
 import dataclasses
 from collections.abc import Iterable
 
+from models.capacity import warmup
+from models.capacity.warmup import Start, Usual
 from models.policy.context import Supply
-from predictor.cluster import fields
+from predictor.cluster import fields, gpus, troubles
 from predictor.cluster.fields import Json
+from predictor.ports import Stuck
 
-FAR_TOO_LONG = 3.0  # times the usual warm-up: by then a pod has not merely been slow, something is wrong with it
 OVER = ("Failed", "Succeeded")
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class WarmUp:
-    """One pod's way to its first Ready; Unix times.
-
-    Attributes:
-        created: the pod object was made: a replica was asked for.
-        scheduled: it was given a node; None where not reported.
-        started: its last container ran; None where not reported.
-        ready: it was Ready for the first time.
-    """
-
-    created: float
-    scheduled: float | None
-    started: float | None
-    ready: float
-
-    @property
-    def seconds(self) -> float:
-        """From asked for to Ready."""
-        return max(self.ready - self.created, 0.0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -64,23 +44,33 @@ def counted(pods: Iterable[Json]) -> tuple[Json, ...]:
     )
 
 
-def supply(pods: Iterable[Json], *, now: float, warm_up: float) -> Supply:
-    """Replicas by what they can do.
-
-    Args:
-        pods: pods of one workload.
-        now: Unix time, seconds.
-        warm_up: what a new replica usually takes, seconds; one that takes FAR_TOO_LONG times that is stuck.
-    """
-    ready = warming = stuck = 0
+def supply(pods: Iterable[Json], *, now: float, usual: Usual) -> Supply:
+    """Replicas by what they can do, at a time (Unix seconds), where a start usually takes so long."""
+    ready = stuck = 0
+    waited: list[float] = []
     for pod in counted(pods):
         if is_ready(pod):
             ready += 1
-        elif now - waiting_since(pod, now=now) > FAR_TOO_LONG * warm_up:
+        elif is_stuck(pod, now=now, usual=usual):
             stuck += 1
         else:
-            warming += 1
-    return Supply(ready, warming, stuck)
+            waited.append(max(now - waiting_since(pod, now=now), 0.0))
+    ready_in = sorted(warmup.remaining(usual.waits, age, longest=usual.longest) for age in waited)
+    return Supply(ready, len(waited), stuck, tuple(ready_in))
+
+
+def stuck(pods: Iterable[Json], *, now: float, usual: Usual) -> tuple[Stuck, ...]:
+    """The pods that have not been Ready for far too long, and what the cluster says of it."""
+    return tuple(
+        Stuck(fields.name(pod), now - waiting_since(pod, now=now), *troubles.of(pod))
+        for pod in counted(pods)
+        if is_stuck(pod, now=now, usual=usual)
+    )
+
+
+def is_stuck(pod: Json, *, now: float, usual: Usual) -> bool:
+    """Whether it has not been Ready for far longer than starts take."""
+    return not is_ready(pod) and now - waiting_since(pod, now=now) > usual.longest
 
 
 def is_ready(pod: Json) -> bool:
@@ -118,11 +108,17 @@ def restarts(pod: Json) -> int:
     return sum(fields.count(one, "restartCount") for one in fields.mappings(pod, "status", "containerStatuses"))
 
 
-def measure(pod: Json) -> WarmUp | None:
-    """The warm-up of a Ready pod that went straight there; None where the times do not tell."""
+def start(pod: Json) -> Start | None:
+    """A pod's way to Ready as far as it got; None where not even its creation is told."""
     created = fields.instant(pod, "metadata", "creationTimestamp")
-    ready = fields.instant(fields.condition(pod, "Ready"), "lastTransitionTime")
-    if not is_ready(pod) or created is None or ready is None or restarts(pod) > 0:
+    if created is None:
         return None
-    scheduled = fields.instant(fields.condition(pod, "PodScheduled"), "lastTransitionTime")
-    return WarmUp(created, scheduled, started_at(pod), ready)
+    scheduled = fields.condition(pod, "PodScheduled")
+    has_node = fields.text(scheduled, "status") == "True"
+    return Start(
+        created=created,
+        scheduled=fields.instant(scheduled, "lastTransitionTime") if has_node else None,
+        started=started_at(pod),
+        ready=fields.instant(fields.condition(pod, "Ready"), "lastTransitionTime") if is_ready(pod) else None,
+        gpu=gpus.kind(pod),
+    )

@@ -1,23 +1,28 @@
-"""Warm-ups as they are seen to happen, pod by pod."""
+"""Starts as they are seen to happen, pod by pod; what they say is worked out in `models.capacity.warmup`."""
 
 import collections
+import dataclasses
 import threading
 from collections.abc import Iterable
 
+from models.capacity import warmup
+from models.capacity.warmup import Start, Usual
 from predictor.cluster import fields, pods
 from predictor.cluster.fields import Json
-from predictor.cluster.pods import WarmUp
 
 KEPT = 200  # a target: p90 of more says the same, and what was true hundreds of starts ago may not be
+KEPT_LEFT = 50  # apart from those: an autoscaler that changes its mind must not push out what was measured
 
 
 class _Register:
     """What is known of one target's pods."""
 
     def __init__(self) -> None:
-        self.measured: collections.deque[WarmUp] = collections.deque(maxlen=KEPT)
-        self.warming: set[str] = set()  # seen on their way, never Ready so far
+        self.done: collections.deque[Start] = collections.deque(maxlen=KEPT)
+        self.left: collections.deque[Start] = collections.deque(maxlen=KEPT_LEFT)  # taken away while they warmed
+        self.warming: dict[str, Start] = {}  # seen on their way, never Ready so far
         self.settled: set[str] = set()  # measured, or never to be measured
+        self.told: tuple[tuple[Start, ...], Usual] | None = None  # what was worked out last, and from what
 
 
 class WarmUps:
@@ -32,35 +37,59 @@ class WarmUps:
         self._registers: dict[str, _Register] = {}
         self._lock = threading.Lock()
 
-    def watch(self, key: str, running: Iterable[Json], *, longest: float) -> tuple[float, ...]:
-        """Takes in the pods of target `key` and returns its warm-ups in seconds, newest last.
+    def watch(self, key: str, running: Iterable[Json], *, now: float, longest: float) -> tuple[Start, ...]:
+        """Takes in the pods of target `key` and returns its starts; those Ready newest last, then those on their way.
 
         Args:
             key: target.
             running: its pods as they are now.
+            now: Unix time, seconds.
             longest: seconds above which the times of a pod that was Ready when first seen are put down to a flap.
         """
         counted = pods.counted(running)
         with self._lock:
             register = self._registers.setdefault(key, _Register())
+            before = dict(register.warming)
             fresh = [one for one in (_first_ready(register, pod, longest=longest) for pod in counted) if one]
-            register.measured.extend(sorted(fresh, key=lambda warm_up: warm_up.ready))
             alive = {fields.uid(pod) for pod in counted}
-            register.warming &= alive
+            # Who only counts those that arrive takes a slow tail for fast: a pod that was taken away while it warmed
+            # says that it would have taken longer.
+            register.left.extend(dataclasses.replace(one, left=now) for uid, one in before.items() if uid not in alive)
+            register.done.extend(sorted(fresh, key=lambda start: start.ready or now))
+            register.warming = {uid: one for uid, one in register.warming.items() if uid in alive}
             register.settled &= alive
-            return tuple(warm_up.seconds for warm_up in register.measured)
+            return (*register.left, *register.done, *register.warming.values())
+
+    def usual(self, key: str, running: Iterable[Json], *, now: float, default: float) -> Usual:
+        """Takes in the pods of target `key` as they are now; what its starts say, `default` seconds at first.
+
+        While no pod is on its way nothing changes with time, and it is not worked out again: a tick over a thousand
+        targets would take seconds.
+        """
+        starts = self.watch(key, running, now=now, longest=warmup.FAR_TOO_LONG * default)
+        register = self._registers[key]
+        if register.told is None or register.told[0] != starts or register.warming:
+            register.told = starts, warmup.usual(starts, now=now, default=default)
+        return register.told[1]
 
 
-def _first_ready(register: _Register, pod: Json, *, longest: float) -> WarmUp | None:
-    """The pod's warm-up, the one time it can be told."""
+def _first_ready(register: _Register, pod: Json, *, longest: float) -> Start | None:
+    """The pod's start, the one time it can be told."""
     uid = fields.uid(pod)
     if uid in register.settled:
         return None
     if not pods.is_ready(pod):
-        (register.settled if pods.fell(pod) else register.warming).add(uid)
+        start = None if pods.fell(pod) or pods.restarts(pod) else pods.start(pod)
+        if start is None:
+            register.warming.pop(uid, None)
+            if pods.fell(pod):
+                register.settled.add(uid)
+        else:
+            register.warming[uid] = start
         return None
     register.settled.add(uid)
-    warm_up = pods.measure(pod)
-    seen_warming = uid in register.warming
-    register.warming.discard(uid)
-    return warm_up if warm_up and (seen_warming or warm_up.seconds <= longest) else None
+    seen_warming = register.warming.pop(uid, None) is not None
+    start = pods.start(pod)
+    if start is None or start.seconds is None or pods.restarts(pod) > 0:
+        return None
+    return start if seen_warming or start.seconds <= longest else None

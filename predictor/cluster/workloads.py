@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import structlog
 
-from models.capacity import warmup
 from models.policy.decision import Decision
-from predictor.cluster import client, errors, fields, hpa, inventory, owners, pods, rollouts
+from predictor.cluster import client, errors, fields, gpus, hpa, inventory, owners, pods, rollouts
 from predictor.cluster.events import Announcer
 from predictor.cluster.hpa import HpaActuator
 from predictor.cluster.inventory import Inventory
@@ -105,9 +104,12 @@ class ClusterWorkloads:
 
     def _state(self, target: Target, stock: Inventory, *, now: float) -> Workload | Refused:
         try:
-            return self._workload(target, stock, now=now)
+            state = self._workload(target, stock, now=now)
         except errors.ClusterError as error:
             return _refused(error)
+        if target.mode is Mode.CONTROL:  # shadow mode leaves no trace in the cluster
+            self._announcer.tell_stuck(self._things[target.key], state.stuck, at=now)
+        return state
 
     def _workload(self, target: Target, stock: Inventory, *, now: float) -> Workload:
         workload = stock.workload(target)
@@ -121,15 +123,17 @@ class ClusterWorkloads:
             )
         running = stock.pods_of(workload)
         self._serving[target.key] = pods.serving(running)
-        measured = self._warm_ups.watch(target.key, running, longest=pods.FAR_TOO_LONG * target.warm_up)
+        usual = self._warm_ups.usual(target.key, running, now=now, default=target.warm_up)
         return Workload(
             owner=number.owner,
             standing=number.standing,
             base=number.base,
             maximum=number.maximum,
             replicas=replicas,
-            supply=pods.supply(running, now=now, warm_up=warmup.warm_up(measured, default=target.warm_up)),
-            warm_ups=measured,
+            supply=pods.supply(running, now=now, usual=usual),
+            warm_up=usual,
+            stuck=pods.stuck(running, now=now, usual=usual),
+            gpus=max(map(gpus.count, running), default=0),
             rollout=rollouts.under_way(target.kind, workload),
             owner_problem=number.problem,
             adopted=number.adopted,

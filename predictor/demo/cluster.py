@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from models.capacity import warmup
 from models.fleet.deployment import Deployment
 from models.fleet.lifecycle import State
 from models.peers.hpa import Hpa
@@ -81,7 +82,7 @@ class SimulatedCluster:
             maximum=scenario.MAXIMUM,
             replicas=life.asked,
             supply=self._side.supply,
-            warm_ups=tuple(life.warm_ups),
+            warm_up=warmup.of_seconds(*life.warm_ups),
         )
         return {target.key: state for target in targets}
 

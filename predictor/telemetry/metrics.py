@@ -1,5 +1,6 @@
 """What the loops and adapters tell, as metrics; the names stand in `table`."""
 
+import collections
 import importlib.metadata
 from collections.abc import Iterable, Mapping
 
@@ -83,6 +84,8 @@ class Metrics:
         for metric, value in _figures(workload).items():
             self._slate.put(metric, target.key, value=value)
         self._slate.replace(table.REPLICAS, target.key, values=_states(workload))
+        self._slate.replace(table.REPLICAS_STUCK, target.key, values=_stuck(workload))
+        self._slate.rewrite(table.WARM_UP_PHASE, target.key, _phases(workload))
         if isinstance(workload, Refused):  # no decision is made either
             for metric in (table.FLOOR_WANTED, table.FLOOR_DECIDED, table.FLOOR_MISSING):
                 self._slate.put(metric, target.key, value=None)
@@ -191,7 +194,20 @@ def _figures(workload: Workload | Refused) -> Mapping[table.Metric, float | None
         table.FLOOR_OBSERVED: known.standing if known else None,
         table.FLOOR_BASE: known.base if known else None,
         table.FLOOR_MAXIMUM: known.maximum if known else None,
-        table.WARM_UPS_MEASURED: len(known.warm_ups) if known else None,
+        table.WARM_UPS_MEASURED: known.warm_up.measured if known and known.warm_up else None,
+    }
+
+
+def _stuck(workload: Workload | Refused) -> Mapping[str, float]:
+    return {} if isinstance(workload, Refused) else collections.Counter(one.reason for one in workload.stuck)
+
+
+def _phases(workload: Workload | Refused) -> Mapping[tuple[str, ...], float]:
+    usual = workload.warm_up if isinstance(workload, Workload) else None
+    return {
+        (one.gpu, str(one.phase), quantile): seconds
+        for one in (usual.spreads if usual else ())
+        for quantile, seconds in (("0.5", one.median), ("0.9", one.p90))
     }
 
 

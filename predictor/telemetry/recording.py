@@ -64,8 +64,10 @@ class Telemetry:
         if self._changed("workload", target.key, state=refused):
             self._tell_refusal("workload", target, workload)
         if isinstance(workload, Workload):
-            seconds = warmup.warm_up(workload.warm_ups, default=target.warm_up)
-            self._metrics.warm_up(target, seconds, measured=len(workload.warm_ups) >= warmup.FEWEST)
+            usual = workload.warm_up
+            seconds = warmup.warm_up(usual, default=target.warm_up)
+            self._metrics.warm_up(target, seconds, measured=usual is not None and usual.seconds is not None)
+            self._tell_stuck(target, workload)
 
     def history(self, *, loaded: bool) -> None:
         """The history was asked for."""
@@ -113,6 +115,25 @@ class Telemetry:
             self._log.warning("signal unknown", target=target.key, signal=signal, **why)
         else:
             self._log.info("signal known again", target=target.key, signal=signal)
+
+    def _tell_stuck(self, target: Target, workload: Workload) -> None:
+        """A line when the reasons change, not for every pod that joins those that wait for the same."""
+        reasons = ", ".join(sorted({one.reason for one in workload.stuck}))
+        if not self._changed("stuck", target.key, state=reasons or None):
+            return
+        if not reasons:
+            self._log.info("no replica is stuck any more", target=target.key)
+            return
+        first = max(workload.stuck, key=lambda one: one.waited)
+        self._log.warning(
+            "replicas stuck",
+            target=target.key,
+            pods=len(workload.stuck),
+            reasons=reasons,
+            pod=first.pod,
+            seconds=round(first.waited),
+            message=first.message,
+        )
 
     def _tell_refusal(self, what: str, target: Target, outcome: Workload | Written | Refused) -> None:
         if isinstance(outcome, Refused):

@@ -32,6 +32,12 @@ class Slate(Collector):
         series = {(*owner, last): float(value) for last, value in values.items()}
         self._write(metric, owner, series, named=len(owner) + 1)
 
+    def rewrite(self, metric: Metric, target: str, values: Mapping[Labels, float]) -> None:
+        """Replaces all series of a target by `values`: value by the labels after the target's."""
+        series = {(target, *others): float(value) for others, value in values.items()}
+        named = {len(labels) for labels in series} or {len(metric.labels)}
+        self._write(metric, (target,), series, named=max(named))
+
     def forget(self, target: str) -> None:
         """Drops every series of a target."""
         with self._lock:

@@ -1,8 +1,10 @@
 """The board as plain data: what /api/state answers and the live page shows."""
 
+import dataclasses
 from collections.abc import Mapping
 
 from models.capacity import sizing
+from models.capacity.warmup import Usual
 from models.forecasting.forecast import Forecast, Outlook
 from models.policy.decision import Decision
 from models.signals import Known, Reading
@@ -60,8 +62,22 @@ def _workload(workload: Workload | Refused | None) -> dict[str, object] | None:
         "ready": workload.supply.ready,
         "warming": workload.supply.warming,
         "stuck": workload.supply.stuck,
+        "ready_in": list(workload.supply.ready_in),
+        "stuck_pods": [dataclasses.asdict(one) for one in workload.stuck],
+        "warm_up": _warm_up(workload.warm_up),
         "rollout": workload.rollout,
         "owner_problem": workload.owner_problem,
+    }
+
+
+def _warm_up(usual: Usual | None) -> dict[str, object] | None:
+    if usual is None:
+        return None
+    return {
+        "seconds": usual.seconds,
+        "measured": usual.measured,
+        "stuck_after": usual.longest,
+        "phases": [dataclasses.asdict(one) for one in usual.spreads],
     }
 
 

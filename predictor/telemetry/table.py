@@ -108,6 +108,13 @@ WARM_UP = _gauge(
     "Warm-up in use: p90 of the measured ones, or the configured one until there are enough.",
 )
 WARM_UPS_MEASURED = _gauge("warm_ups_measured", "target", "pods", "Warm-ups measured so far; three make a p90.")
+WARM_UP_PHASE = _gauge(
+    "warm_up_phase_seconds",
+    "target gpu phase quantile",
+    "seconds",
+    "Median and p90 of a phase of the starts seen, pods still in it reckoned with: schedule, start (image), ready"
+    " (weights), whole. `gpu` is what the pod selects its node by, empty where it takes any.",
+)
 PLAN_REPLICAS = _gauge(
     "plan_replicas", "target horizon need", "replicas", "Replicas a kind of need asks for, before any rule or limit."
 )
@@ -130,6 +137,13 @@ FLOOR_MISSING = _gauge(
 )
 REPLICAS = _gauge(
     "replicas", "target state", "replicas", "Replicas that are ready, warming, or stuck (not counted as supply)."
+)
+REPLICAS_STUCK = _gauge(
+    "replicas_stuck",
+    "target reason",
+    "replicas",
+    "Pods that are not Ready for far longer than starts take, by the cluster's reason: Unschedulable,"
+    " ImagePullBackOff, CrashLoopBackOff, ... They do not count as supply.",
 )
 REPLICAS_ASKED = _gauge("replicas_asked", "target", "replicas", "Replicas the workload asks for (spec.replicas).")
 WORKLOAD_REFUSED = _gauge(

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
+from models.capacity import warmup
 from models.policy.context import Supply
 from models.policy.decision import Decision
 from models.series import Series
@@ -12,7 +13,13 @@ from predictor.ports import Owner, Readings, Refused, Workload, Written
 from predictor.targets import Target
 
 CALM = Workload(
-    owner=Owner.HPA, standing=2, base=2, maximum=10, replicas=2, supply=Supply(ready=2), warm_ups=(60.0, 60.0, 60.0)
+    owner=Owner.HPA,
+    standing=2,
+    base=2,
+    maximum=10,
+    replicas=2,
+    supply=Supply(ready=2),
+    warm_up=warmup.of_seconds(60.0, 60.0, 60.0),
 )
 
 

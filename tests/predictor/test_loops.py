@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from models.capacity import warmup
 from models.capacity.profile import Profile
 from models.forecasting.engine import Forecaster
 from models.forecasting.settings import ForecastSettings
@@ -289,7 +290,7 @@ def test_a_tick_that_fails_is_recorded_and_not_swallowed() -> None:
 
 
 def test_the_horizon_follows_the_measured_warm_up() -> None:
-    stage = Stage(demand(), workload=dataclasses.replace(CALM, warm_ups=(100.0,) * 5, supply=Supply(ready=2)))
+    stage = Stage(demand(), workload=dataclasses.replace(CALM, warm_up=warmup.of_seconds(*[100.0] * 5), supply=Supply(ready=2)))
     stage.pass_time(30)
     assert stage.entry.plans.horizons.raising == 100 + PACE.slow + PACE.signal_age
     raising, lowering = stage.entry.plans.outlooks[Signal.IN_FLIGHT]

@@ -99,3 +99,21 @@ def test_a_target_that_was_never_seen_has_nothing_to_tell_it_to(
 ) -> None:
     workloads.announce(target("unseen"), decision())
     assert server.asked(CREATE) == []
+
+
+def test_pods_that_do_not_get_ready_are_told_of_with_the_scheduler_s_reason(
+    server: FakeApiServer, workloads: ClusterWorkloads
+) -> None:
+    lost = objects.pod("vllm-x", created=-400)
+    told = "0/5 nodes are available: 5 Insufficient nvidia.com/gpu."
+    lost["status"]["conditions"] = [objects.condition("PodScheduled", "False", reason="Unschedulable", message=told)]
+    server.put("replicasets", objects.replica_set())
+    server.put("pods", lost)
+    for after in (0, 10, 20):
+        workloads.observe([target()], now=NOW + after)
+    workloads.observe([target(mode=Mode.SHADOW)], now=NOW + 9999)
+    events = [call.body for call in server.asked(CREATE)]
+    assert [(event["type"], event["reason"]) for event in events] == [("Warning", "ReplicasStuck")]
+    assert events[0]["message"] == (
+        "1 replicas are stuck and do not count as supply; vllm-x has not been ready for 400 s: Unschedulable: " + told
+    )

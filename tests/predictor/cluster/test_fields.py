@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from models.capacity import warmup
 from models.policy.context import Supply
 from predictor.cluster import fields, hpa, inventory, marks, pods, rollouts
 from predictor.targets import Kind
@@ -26,9 +27,9 @@ def test_no_object_is_too_odd_to_read(thing: fields.Json) -> None:
     fields.manager_of(thing, "spec", "minReplicas")
     for kind in Kind:
         rollouts.under_way(kind, thing)
-    pods.measure(thing)
+    pods.start(thing)
     inventory.by_workload([thing], [thing])
-    assert isinstance(pods.supply([thing], now=0.0, warm_up=1.0), Supply)
+    assert isinstance(pods.supply([thing], now=0.0, usual=warmup.of_seconds()), Supply)
 
 
 @pytest.mark.parametrize("thing", [None, [], "text", 3, {"a": None}, {"a": []}, {"a": {"b": []}}])

@@ -1,21 +1,28 @@
 """Supply and warm-ups from pods, by example; times are seconds from NOW."""
 
+import dataclasses
+
 import pytest
 
+from models.capacity import warmup
+from models.capacity.warmup import Start, Wait
 from models.policy.context import Supply
 from predictor.cluster import pods
-from predictor.cluster.warmups import KEPT, WarmUps
-from tests.fakes.cluster_objects import NOW, Json, pod
+from predictor.cluster.warmups import KEPT, KEPT_LEFT, WarmUps
+from tests.fakes.cluster_objects import NOW, Json, condition, pod
 
-WARM_UP = 100.0  # so a pod is stuck after 300 s
+USUAL = warmup.usual([], now=NOW, default=100.0)  # so a pod is stuck after 300 s
 
 
 def supply(*running: Json) -> Supply:
-    return pods.supply(running, now=NOW, warm_up=WARM_UP)
+    found = pods.supply(running, now=NOW, usual=USUAL)
+    assert len(found.ready_in) == found.warming
+    return dataclasses.replace(found, ready_in=())
 
 
 def watch(warm_ups: WarmUps, *running: Json, longest: float = 300.0) -> list[float]:
-    return list(warm_ups.watch("llm/vllm", running, longest=longest))
+    starts = warm_ups.watch("llm/vllm", running, now=NOW, longest=longest)
+    return [one.seconds for one in starts if one.seconds is not None]
 
 
 @pytest.mark.parametrize(
@@ -46,9 +53,41 @@ def test_old_and_surge_pods_both_serve_during_a_rollout() -> None:
 
 
 def test_the_phases_of_a_warm_up_are_kept() -> None:
-    measured = pods.measure(pod("a", created=-200, ready=-80))
-    assert measured == pods.WarmUp(NOW - 200, NOW - 200, NOW - 199, NOW - 80)
+    measured = pods.start(pod("a", created=-200, ready=-80))
+    assert measured == Start(NOW - 200, NOW - 200, NOW - 199, NOW - 80)
     assert measured.seconds == 120
+
+
+def test_a_pod_without_a_node_has_not_been_scheduled() -> None:
+    waiting = pod("a", created=-200)
+    waiting["status"]["conditions"][0] = condition("PodScheduled", "False", since=-200, reason="Unschedulable")
+    waiting["status"]["containerStatuses"] = []
+    assert pods.start(waiting) == Start(NOW - 200)
+    assert pods.start({}) is None
+
+
+def test_a_warming_pod_is_expected_by_what_others_took_and_a_stuck_one_is_not() -> None:
+    usual = warmup.of_seconds(100, 100, 120, 120)  # stuck after 360 s
+    fresh, late, lost = pod("a", created=-10), pod("b", created=-110), pod("c", created=-400)
+    assert pods.supply([fresh, late, lost], now=NOW, usual=usual) == Supply(0, 2, 1, (10, 90))
+
+
+def test_a_pod_that_is_taken_away_while_it_warms_says_that_it_takes_longer() -> None:
+    warm_ups = WarmUps()
+    slow = [pod("slow", created=-500), pod("slower", created=-600)]
+    watch(warm_ups, *(pod(f"p{k}", created=-200, ready=-100) for k in range(5)), *slow)
+    usual = warm_ups.usual("llm/vllm", [], now=NOW, default=300.0)
+    assert [wait for wait in usual.waits if not wait.over] == [Wait(300, over=False)] * 2  # three times 100
+    assert usual.seconds == 300
+
+
+def test_what_starts_say_is_worked_out_again_only_when_something_changed() -> None:
+    warm_ups = WarmUps()
+    ready, warming = pod("a", created=-200, ready=-100), pod("b", created=-10)
+    first = warm_ups.usual("llm/vllm", [ready], now=NOW, default=100.0)
+    assert warm_ups.usual("llm/vllm", [ready], now=NOW + 10, default=100.0) is first
+    then = warm_ups.usual("llm/vllm", [ready, warming], now=NOW + 10, default=100.0)
+    assert warm_ups.usual("llm/vllm", [ready, warming], now=NOW + 20, default=100.0) != then
 
 
 def test_a_pod_is_measured_once_it_is_ready() -> None:
@@ -99,7 +138,7 @@ def test_the_newest_is_last_in_whatever_order_pods_are_listed() -> None:
 def test_targets_are_measured_apart() -> None:
     warm_ups = WarmUps()
     watch(warm_ups, pod("a", created=-200, ready=-100))
-    assert warm_ups.watch("llm/other", [], longest=300.0) == ()
+    assert warm_ups.watch("llm/other", [], now=NOW, longest=300.0) == ()
 
 
 def test_memory_is_bounded_by_what_is_kept_and_what_exists() -> None:
@@ -108,6 +147,7 @@ def test_memory_is_bounded_by_what_is_kept_and_what_exists() -> None:
         last = watch(warm_ups, pod(f"p{number}", created=-200, ready=-100), pod(f"q{number}", created=-1))
     register = warm_ups._registers["llm/vllm"]
     assert (len(last), len(register.settled), len(register.warming)) == (KEPT, 1, 1)
+    assert len(register.left) == KEPT_LEFT
 
 
 def test_a_ready_pod_without_times_is_no_measurement() -> None:

@@ -61,7 +61,9 @@ def test_supply_and_warm_ups_come_from_the_targets_own_pods(server: FakeApiServe
     state = observe(workloads, target())["llm/vllm"]
     assert isinstance(state, Workload)
     assert state.supply == Supply(1, 1, 1)
-    assert state.warm_ups == (120.0,)
+    assert state.warm_up is not None
+    assert (state.warm_up.measured, state.warm_up.seconds) == (1, None)
+    assert [(one.pod, one.reason) for one in state.stuck] == [("stuck", "NotReady")]
 
 
 def test_the_pods_of_a_stateful_set_are_found_without_a_replica_set(

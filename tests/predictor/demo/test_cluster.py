@@ -90,6 +90,8 @@ def test_measured_warm_ups_are_told() -> None:
     fleet = side()
     fleet.deployment.scale(4)
     fleet.deployment.advance(600)
-    warm_ups = observed(SimulatedCluster(fleet), now=600).warm_ups
+    usual = observed(SimulatedCluster(fleet), now=600).warm_up
+    assert usual is not None
+    warm_ups = [wait.seconds for wait in usual.waits if wait.over][-usual.measured :]
     assert len(warm_ups) == 2
     assert all(120 < seconds < 420 for seconds in warm_ups)

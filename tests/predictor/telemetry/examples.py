@@ -1,8 +1,11 @@
 """One target and what the loops tell of it."""
 
+import dataclasses
+
+from models.capacity import warmup
 from models.capacity.profile import Profile
 from models.capacity.sizing import Need, NeedKind, Plan
-from models.capacity.warmup import Horizons
+from models.capacity.warmup import Horizons, Start
 from models.forecasting.forecast import Forecast, Quality
 from models.policy.context import Supply
 from models.policy.decision import Decision, Reason
@@ -10,7 +13,7 @@ from models.policy.planning import Objectives
 from models.signals import Signal
 from predictor.board import Plans
 from predictor.grading import Grade
-from predictor.ports import Owner, Workload
+from predictor.ports import Owner, Stuck, Workload
 from predictor.targets import Kind, Mode, Target
 
 
@@ -42,7 +45,18 @@ PLANS = Plans(
     grades={Signal.IN_FLIGHT: Grade(fresh=3, scored=40, coverage={0.95: 0.925}, pinball={0.95: 1.5})},
 )
 WORKLOAD = Workload(
-    owner=Owner.HPA, standing=3, base=2, maximum=10, replicas=4, supply=Supply(ready=3, warming=1), warm_ups=(80.0,) * 3
+    owner=Owner.HPA,
+    standing=3,
+    base=2,
+    maximum=10,
+    replicas=4,
+    supply=Supply(ready=3, warming=1),
+    warm_up=warmup.usual([*(Start(0.0, 5.0, 20.0, 80.0),) * 3, Start(1000.0, gpu="H100")], now=1010.0, default=100.0),
+)
+
+STUCK = dataclasses.replace(
+    WORKLOAD,
+    stuck=(Stuck("chat-x", 400.0, "Unschedulable", "0/4 nodes are available: 4 Insufficient nvidia.com/gpu."),),
 )
 
 

@@ -2,6 +2,7 @@ import structlog
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
+from models.capacity import warmup
 from models.policy.decision import Reason
 from models.signals import Cause, Known, Signal, Unknown
 from predictor import loops
@@ -115,7 +116,7 @@ def test_the_warm_up_in_use_says_where_it_comes_from() -> None:
     desk = Desk()
     desk.recorder.workload(TARGET, examples.WORKLOAD)
     assert desk.value("warm_up_seconds", target=TARGET.key, source="measured") == 80
-    few = type(examples.WORKLOAD)(**{**fields(examples.WORKLOAD), "warm_ups": (80.0,)})
+    few = type(examples.WORKLOAD)(**{**fields(examples.WORKLOAD), "warm_up": warmup.of_seconds(80.0)})
     desk.recorder.workload(TARGET, few)
     assert desk.value("warm_up_seconds", target=TARGET.key, source="configured") == TARGET.warm_up
     assert desk.value("warm_up_seconds", target=TARGET.key, source="measured") is None
@@ -140,3 +141,13 @@ def test_plans_reach_the_metrics() -> None:
 
 def fields(value: object) -> dict[str, object]:
     return {name: getattr(value, name) for name in type(value).__slots__}  # type: ignore[attr-defined]
+
+
+def test_stuck_replicas_are_logged_with_the_cluster_s_reason_once_and_when_they_are_gone() -> None:
+    desk = Desk()
+    with capture_logs() as said:
+        for workload in (examples.STUCK, examples.STUCK, examples.WORKLOAD):
+            desk.recorder.workload(TARGET, workload)
+    assert [one["event"] for one in said] == ["replicas stuck", "no replica is stuck any more"]
+    assert said[0]["reasons"] == "Unschedulable"
+    assert "Insufficient nvidia.com/gpu" in said[0]["message"]

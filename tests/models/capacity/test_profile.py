@@ -1,11 +1,11 @@
-"""Profiles refuse nonsense; warm-ups give the horizons."""
+"""Profiles refuse nonsense; the unloaded duration."""
 
 import math
 
 import numpy as np
 import pytest
 
-from models.capacity import duration, warmup
+from models.capacity import duration
 from models.capacity.profile import Profile
 from models.series import Series
 
@@ -21,20 +21,6 @@ def test_a_profile_names_the_figure_it_refuses(name: str, bad: float) -> None:
 def test_a_kv_target_is_a_share(bad: float) -> None:
     with pytest.raises(ValueError, match="kv_target"):
         Profile(concurrency=1, kv_target=bad)
-
-
-def test_the_default_holds_until_three_warm_ups_are_measured() -> None:
-    assert warmup.warm_up([20, 20], default=300) == 300
-    assert warmup.warm_up([20, 20, 20], default=300) == 20
-
-
-def test_the_warm_up_is_the_p90_of_the_measured_ones() -> None:
-    assert warmup.warm_up(range(1, 12), default=300) == 10  # 1..11: nine tenths of the way is 10
-
-
-def test_horizons_add_the_loop_and_the_age_of_the_signals_and_lowering_looks_a_warm_up_further() -> None:
-    ahead = warmup.horizons(240, interval=30, signal_age=15)
-    assert (ahead.raising, ahead.lowering) == (285, 525)
 
 
 def durations(*values: float) -> Series:
