@@ -3,62 +3,97 @@
 from collections.abc import Mapping, Sequence
 
 from models.capacity import warmup
-from models.fleet.deployment import Deployment
-from models.fleet.lifecycle import State
-from models.peers.hpa import Hpa
+from models.fleet.compiled import page
+from models.fleet.compiled.cluster import Cluster
+from models.fleet.compiled.deployment import Deployment, Phase, Pod
+from models.fleet.compiled.requests import Requests
 from models.policy.context import Supply
 from models.policy.decision import Decision
-from models.policy.protocol import Observation
+from models.policy.protocol import Autoscaler, Observation
 from models.signals import Cause, Known, Reading, Signal, Unknown
 from predictor.demo import scenario
 from predictor.ports import Owner, Refused, Workload, Written
 from predictor.targets import Target
 
+KEPT = 100  # warm-ups that are looked at; a simulated day has hundreds
+
 
 class Autoscaled:
     """A fleet under an HPA; the HPA's minimum is a number anybody may set."""
 
-    def __init__(self, deployment: Deployment, *, hpa: Hpa | None) -> None:
+    def __init__(self, cluster: Cluster, *, hpa: Autoscaler | None) -> None:
         """Without an HPA the replica count is whatever it is set to."""
-        self.deployment = deployment
+        self._cluster = cluster
         self.minimum = scenario.MINIMUM
         self.hpa = hpa
         self.last: Decision | None = None
 
     @property
+    def deployment(self) -> Deployment:
+        """The fleet."""
+        return self._cluster.deployments[scenario.NAME]
+
+    @property
+    def now(self) -> float:
+        """The present, seconds from midnight."""
+        return self._cluster.now
+
+    def begin(self) -> None:
+        """The replicas that stand at the beginning serve."""
+        self.deployment.advance(self.now)
+
+    def serve(self, requests: Requests, *, until: float) -> None:
+        """Lets time pass until then, seconds; these are the requests that arrive before."""
+        self.deployment.pool.offer(requests)
+        self._cluster.advance(until)
+
+    def scale(self, replicas: int) -> None:
+        """Asks for a number of replicas."""
+        self._cluster.scale(scenario.NAME, replicas)
+
+    def count(self, *phases: Phase) -> int:
+        """Replicas in any of these phases."""
+        return sum(pod.phase in phases for pod in self.deployment.pods)
+
+    @property
+    def ready(self) -> list[Pod]:
+        """The replicas that serve, oldest first."""
+        return [pod for pod in self.deployment.pods if pod.phase is Phase.READY]
+
+    @property
     def supply(self) -> Supply:
         """Replicas by what they can do."""
-        count = self.deployment.lifecycle.count
-        return Supply(ready=count(State.READY), warming=count(State.WARMING) + count(State.PENDING))
+        return Supply(ready=self.count(Phase.READY), warming=self.count(Phase.STARTING, Phase.PENDING))
 
     def sync(self) -> None:
-        """One sync of the HPA, on what the ready replicas report."""
+        """One sync of the HPA, on what the ready replicas report now: the freshest it could see."""
         if self.hpa is None:
             return
-        now = self.deployment.now
         seen = Observation(
-            now=now,
-            replicas=self.deployment.lifecycle.asked,
+            now=self.now,
+            replicas=self.deployment.wanted,
             minimum=self.minimum,
             maximum=scenario.MAXIMUM,
             supply=self.supply,
-            readings=self._readings(now),
+            readings=self._readings(),
         )
         self.last = self.hpa.decide(seen)
         if self.last.changes:
-            self.deployment.scale(self.last.replicas)
+            self.scale(self.last.replicas)
 
-    def _readings(self, now: float) -> dict[Signal, Reading]:
-        """Waiting, and running with waiting as "in flight": what an HPA gets from a metrics adapter."""
-        fleet = self.deployment.fleet
-        seen = [fleet.snapshot(name) for name in fleet.ready]
+    def _readings(self) -> dict[Signal, Reading]:
+        seen = [page.gauges(self.deployment.pool, pod.slot) for pod in self.ready]
         if not seen:
             return dict.fromkeys((Signal.WAITING, Signal.IN_FLIGHT), Unknown(Cause.EMPTY, "no replica is ready"))
-        waiting = float(sum(one.waiting for one in seen))
         return {
-            Signal.WAITING: Known(waiting, now),
-            Signal.IN_FLIGHT: Known(waiting + sum(one.running for one in seen), now),
+            Signal.WAITING: Known(float(sum(one.waiting for one in seen)), self.now),
+            Signal.IN_FLIGHT: Known(float(sum(one.running for one in seen)), self.now),
         }
+
+
+def name_of(pod: Pod) -> str:
+    """What a replica is called."""
+    return f"replica-{pod.number + 1}"
 
 
 class SimulatedCluster:
@@ -70,19 +105,19 @@ class SimulatedCluster:
 
     @property
     def _standing(self) -> int:
-        return self._side.minimum if self.owner is Owner.HPA else self._side.deployment.lifecycle.asked
+        return self._side.minimum if self.owner is Owner.HPA else self._side.deployment.wanted
 
     def observe(self, targets: Sequence[Target], *, now: float) -> Mapping[str, Workload | Refused]:  # noqa: ARG002
         """The same fleet for every target: there is one."""
-        life = self._side.deployment.lifecycle
+        fleet = self._side.deployment
         state = Workload(
             owner=self.owner,
             standing=self._standing,
             base=scenario.MINIMUM,
             maximum=scenario.MAXIMUM,
-            replicas=life.asked,
+            replicas=fleet.wanted,
             supply=self._side.supply,
-            warm_up=warmup.of_seconds(*life.warm_ups),
+            warm_up=warmup.of_seconds(*fleet.warm_ups[-KEPT:]),
         )
         return {target.key: state for target in targets}
 
@@ -93,7 +128,7 @@ class SimulatedCluster:
         if self.owner is Owner.HPA:
             self._side.minimum = replicas
         else:
-            self._side.deployment.scale(replicas)
+            self._side.scale(replicas)
         return Written(replicas)
 
     def announce(self, target: Target, decision: Decision) -> None:

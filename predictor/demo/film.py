@@ -3,13 +3,16 @@
 import dataclasses
 from typing import Any
 
-from models.fleet.lifecycle import State
+from models.fleet.compiled import page, scorecard
+from models.fleet.compiled.deployment import Phase, Pod
 from models.forecasting.forecast import Forecast
 from models.policy.decision import Decision
 from models.signals import Signal
 from predictor.board import Entry
 from predictor.demo import scenario
-from predictor.demo.cluster import Autoscaled
+from predictor.demo.cluster import Autoscaled, name_of
+
+STATES = {Phase.STARTING: "warming"}  # where the page has another word
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -52,21 +55,30 @@ class Frame:
 
 def standing(side: Autoscaled, *, floor: int | None) -> Standing:
     """The present of one fleet."""
-    fleet, life = side.deployment.fleet, side.deployment.lifecycle
-    card = fleet.scorecard()
+    pool, card = side.deployment.pool, scorecard.of(side.deployment)
     return Standing(
         floor=floor,
-        asked=life.asked,
-        ready=life.count(State.READY),
-        warming=life.count(State.WARMING) + life.count(State.PENDING),
-        queued=fleet.queued,
-        running=fleet.running,
+        asked=side.deployment.wanted,
+        ready=side.count(Phase.READY),
+        warming=side.count(Phase.STARTING, Phase.PENDING),
+        queued=int(pool.replicas["waiting"].sum() + pool.state["router_waiting"]),
+        running=int(pool.replicas["running"].sum()),
         requests=card.requests,
-        missed=card.missed_ttft,
-        rejected=card.rejected,
-        hours=round(life.hours(fleet.now), 3),
-        starts=life.starts,
+        missed=late(card),
+        rejected=unserved(card),
+        hours=round(card.replica_hours, 3),
+        starts=card.costs.starts,
     )
+
+
+def late(card: scorecard.Scorecard) -> int:
+    """Requests whose first token came later than the objective, or that still wait and are over it."""
+    return card.late + card.overdue
+
+
+def unserved(card: scorecard.Scorecard) -> int:
+    """Requests without an answer: given up by their clients, turned away, or cut off."""
+    return card.rejected + card.timed_out + card.failed
 
 
 def band(entry: Entry) -> tuple[dict[str, float], float]:
@@ -79,21 +91,19 @@ def band(entry: Entry) -> tuple[dict[str, float], float]:
 
 def replicas(side: Autoscaled) -> list[dict[str, Any]]:
     """Every replica: name, what it does, how full its batch is, how many wait for it."""
-    fleet, now = side.deployment.fleet, side.deployment.now
-    shown = []
-    for member in side.deployment.lifecycle.members:
-        serves = member.state in (State.READY, State.DRAINING)
-        seen = fleet.snapshot(member.name) if serves else None
-        shown.append(
-            {
-                "name": member.name,
-                "state": str(member.state),
-                "phase": member.phase(now),
-                "load": round(seen.running / scenario.ENGINE.max_num_seqs, 3) if seen else 0,
-                "waiting": seen.waiting if seen else 0,
-            }
-        )
-    return shown
+    return [_replica(side, pod) for pod in side.deployment.pods]
+
+
+def _replica(side: Autoscaled, pod: Pod) -> dict[str, Any]:
+    serves = pod.phase in (Phase.READY, Phase.DRAINING)
+    seen = page.gauges(side.deployment.pool, pod.slot) if serves else None
+    return {
+        "name": name_of(pod),
+        "state": STATES.get(pod.phase, pod.phase.value),
+        "phase": pod.doing(side.now),
+        "load": round(seen.running / scenario.REPLICA.max_num_seqs, 3) if seen else 0,
+        "waiting": seen.waiting if seen else 0,
+    }
 
 
 def decision(decision: Decision) -> dict[str, Any]:

@@ -18,7 +18,8 @@ def run(options: DemoOptions) -> int:
     progress = rich.console.Console(stderr=True)
     progress.print(f"Simulating {options.hours:g} h of two fleets, seed {options.seed}.", highlight=False)
     try:
-        stage.begin(source)
+        with progress.status(f"Preparing: {stage.preparing}."):
+            stage.begin(source)
         _play(stage, progress)
     except KeyboardInterrupt:
         progress.print("Interrupted: the figures are those until now.")

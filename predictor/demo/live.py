@@ -65,6 +65,7 @@ def serving(stage: Stage, options: DemoOptions) -> Iterator[Server]:
 
 def play(stage: Stage, source: SignalSource, *, stop: threading.Event, tell: Callable[[str], None]) -> None:
     """Plays the day at the speed of the options, or as fast as this machine can where that is slower."""
+    tell(f"Preparing: {stage.preparing}.")
     stage.begin(source)
     decision = stage.entry.decision
     if decision is not None:

@@ -1,7 +1,10 @@
 """The replicas' metrics pages: where they are, and how they are read with and without HTTP."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from models.fleet.compiled import page
+from models.fleet.compiled.deployment import Pod
+from predictor.demo.cluster import name_of
 from predictor.demo.stage import Stage
 from predictor.signals import shelf
 from predictor.signals.scrape import Page, ScrapeSettings, ScrapeSource
@@ -21,13 +24,19 @@ class ReplicaPages:
     def listed(self, target: Target) -> Sequence[Page]:  # noqa: ARG002  (there is one target)
         """Names and addresses of the pages that should be there now."""
         with self._stage.lock:
-            names = self._stage.floorcast.deployment.fleet.ready
+            names = list(self._serving())
         return [Page(name, self._base + PATH.format(name=name)) for name in names]
+
+    def _serving(self) -> Mapping[str, Pod]:
+        return {name_of(pod): pod for pod in self._stage.floorcast.ready}
 
     def text(self, name: str) -> str:
         """The page of one replica. Raises KeyError when there is none of that name."""
         with self._stage.lock:
-            return self._stage.floorcast.deployment.fleet.page(name)
+            serving = self._serving()
+            if name not in serving:
+                raise KeyError(f"no replica {name!r} serves; there are {', '.join(serving)}")
+            return page.render(self._stage.floorcast.deployment.pool, serving[name].slot)
 
     def fetch(self, url: str) -> str:
         """The page behind an address without going through HTTP."""

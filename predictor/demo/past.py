@@ -4,22 +4,20 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from models.fleet.workload import DAY, Workload
 from models.series import Floats, Series
 from models.signals import Cause, Signal, Unknown
 from predictor.demo import scenario
+from predictor.demo.traffic import DAY, Days
 from predictor.ports import Readings, SignalSource
 from predictor.targets import Target
-
-DURATION = 10.5  # s a request takes on a replica that is not crowded, on average
 
 
 class WarmStart:
     """A source with a past: readings come from the source behind it, history is generated from the days before."""
 
-    def __init__(self, source: SignalSource, workload: Workload, *, seed: int, days: int) -> None:
+    def __init__(self, source: SignalSource, traffic: Days, *, seed: int, days: int) -> None:
         self._source = source
-        self._workload = workload
+        self._traffic = traffic
         self._seed = seed
         self._begins = scenario.MIDNIGHT - days * DAY
 
@@ -44,11 +42,11 @@ class WarmStart:
     def _values(self, signal: Signal, times: Floats, *, step: float) -> Floats | None:
         """Poisson noise around the rate; in flight by Little's law."""
         rng = np.random.default_rng([self._seed, list(Signal).index(signal)])
-        rates = self._workload.rate(np.minimum(times, 0) - step / 2)
+        rates = self._traffic.rate(np.minimum(times, 0) - step / 2)
         if signal is Signal.ARRIVALS:
             return rng.poisson(rates * step) / step
         if signal is Signal.IN_FLIGHT:
-            return rng.poisson(rates * DURATION).astype(np.float64)
+            return rng.poisson(rates * scenario.DURATION).astype(np.float64)
         if signal is Signal.DURATION_MEAN:
-            return np.full(len(times), DURATION)
+            return np.full(len(times), scenario.DURATION)
         return None

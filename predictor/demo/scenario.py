@@ -3,14 +3,18 @@
 import dataclasses
 
 from models.capacity.profile import Profile, concurrency_target
-from models.fleet import engine, workload
-from models.fleet.deployment import Deployment
-from models.fleet.fleet import Fleet
-from models.fleet.lifecycle import Lifecycle, WarmUp
-from models.peers.hpa import HpaSettings
+from models.fleet.compiled import profiles
+from models.fleet.compiled.cluster import Cluster
+from models.fleet.compiled.deployment import Deployment
+from models.fleet.compiled.memory import PoolSettings
+from models.fleet.compiled.pool import Pool
+from models.fleet.compiled.warmup import WarmUp
+from models.peers import registry
+from models.peers.engine import Engine
 from models.policy.context import FloorSettings
 from models.policy.planning import Objectives
-from models.signals import Signal
+from models.policy.protocol import Autoscaler
+from predictor.demo import traffic
 from predictor.demo.options import Rival
 from predictor.outlooks import Pace
 from predictor.targets import Kind, Mode, Target
@@ -20,41 +24,40 @@ TUESDAY = 1
 PACE = Pace(slow=60.0, fast=15.0, signal_age=15.0)
 
 # 32 sequences a replica: an engine tuned for latency, so that the knee is where the batch is full.
-ENGINE = dataclasses.replace(engine.QWEN_32B_H100_TP2, max_num_seqs=32)
+REPLICA = dataclasses.replace(profiles.QWEN_32B_H100_TP2, max_num_seqs=32)
 KNEE = 32.0
+DURATION = 10.5  # s a request takes on a replica that is not crowded, on average
 HEADROOM = 0.25
-WARM_UP = WarmUp(weights_bytes=ENGINE.weights_bytes)
+WARM_UP = WarmUp(image=(60.0, 180.0), engine=90.0)  # the image is not on the node, nothing is compiled yet
 TYPICAL_WARM_UP = 250.0  # s: what is configured until warm-ups have been measured
 TTFT_OBJECTIVE = 1.0  # s
-ROUTER_TIMEOUT = 60.0  # s
+PATIENCE = 60.0  # s without a first token after which a client gives up
 GPU_PRICE = 3.5  # dollars an hour
 
+NAME = "chat"
 FIRST = 2  # replicas at midnight
 MINIMUM = 1
 MAXIMUM = 16
-TRAFFIC = workload.Traffic(
+TRAFFIC = traffic.Traffic(
     peak=16.0,
-    prompt=workload.Lengths(median=750.0, spread=0.8, longest=6000),
-    output=workload.Lengths(median=450.0, spread=0.7, longest=3000),
-    surge=workload.Surge(day=0),
+    prompt=traffic.Lengths(median=750.0, spread=0.8, longest=6000),
+    output=traffic.Lengths(median=450.0, spread=0.7, longest=3000),
+    surge=traffic.Surge(day=0),
     day_zero=TUESDAY,
 )
-RIVALS = {
-    Rival.QUEUE: HpaSettings(signal=Signal.WAITING, target=2.0),
-    Rival.LOAD: HpaSettings(signal=Signal.IN_FLIGHT, target=20.0),
-}
+RIVALS = {Rival.QUEUE: ("hpa-queue", 2.0), Rival.LOAD: ("hpa-in-flight", 20.0)}  # policy and its target a replica
 
 TARGET = Target(
     namespace="demo",
-    name="chat",
+    name=NAME,
     kind=Kind.DEPLOYMENT,
     engine="vllm",
-    model=ENGINE.model,
+    model=REPLICA.model,
     mode=Mode.CONTROL,
     objectives=Objectives(
         profile=Profile(
             concurrency=concurrency_target(knee=KNEE, headroom=HEADROOM),
-            kv_tokens=ENGINE.kv_tokens,
+            kv_tokens=REPLICA.kv_tokens,
             source="configured",
         ),
         floor=FloorSettings(hold=300.0, step_period=60.0),
@@ -65,12 +68,23 @@ TARGET = Target(
 )
 
 
-def traffic(seed: int) -> workload.Workload:
+def days(seed: int) -> traffic.Days:
     """The traffic of the day and of the days before it; time is seconds from the day's midnight."""
-    return workload.Workload(TRAFFIC, seed=seed)
+    return traffic.Days(TRAFFIC, seed=seed)
 
 
-def deployment(seed: int) -> Deployment:
-    """One of the two fleets: the same engine, the same warm-ups drawn for the n-th start."""
-    fleet = Fleet(ENGINE, ttft_objective=TTFT_OBJECTIVE, router_timeout=ROUTER_TIMEOUT)
-    return Deployment(fleet, Lifecycle(WARM_UP, seed=seed, slots=MAXIMUM), replicas=FIRST)
+def cluster(seed: int) -> Cluster:
+    """One of the two fleets: the same replicas, the same warm-up drawn for the n-th start."""
+    pool = Pool(REPLICA, PoolSettings(ttft_objective=TTFT_OBJECTIVE, timeout=PATIENCE, scrape_interval=None))
+    fleet = Deployment(pool, WARM_UP, seed=(seed,))
+    fleet.stand(FIRST)
+    return Cluster({NAME: fleet}, gpus={REPLICA.gpu: MAXIMUM * REPLICA.gpus})
+
+
+def rival(which: Rival) -> Autoscaler:
+    """The HPA: the race's policy of that name, at the demo's target."""
+    name, target = RIVALS[which]
+    law = REPLICA.law
+    engine = Engine(law, REPLICA.kv_tokens, REPLICA.token_budget, REPLICA.max_num_seqs, law.alpha0 / 1e3)
+    terms = registry.Terms(rate=KNEE / DURATION, concurrency=KNEE, engine=engine, ttft=TTFT_OBJECTIVE)
+    return registry.named(name, terms).make(target)

@@ -4,9 +4,9 @@ import collections
 import threading
 from typing import Any
 
+from models.fleet.compiled import entry
 from models.forecasting.engine import Forecaster
 from models.forecasting.settings import DAY, HOUR
-from models.peers.hpa import Hpa
 from models.policy.decision import Decision
 from predictor.board import Board, Entry, Plans
 from predictor.demo import film, scenario
@@ -21,6 +21,7 @@ from predictor.targets import Target
 
 STEP = scenario.PACE.fast  # one fast tick, and one sync of the HPA, which is every 15 s by default as well
 FRAME = 60.0
+PREPARING = "compiling the simulated fleet, which takes half a minute the first time on a machine"
 
 
 class SimulatedClock:
@@ -77,11 +78,11 @@ class Stage:
         self.board = Board([scenario.TARGET])
         self.frames: list[film.Frame] = []
         self.chronicle = Chronicle()
-        self.traffic = scenario.traffic(options.seed)
-        rule = scenario.RIVALS[options.rival]
-        managed = Hpa(rule) if options.owner is Owner.HPA else None
-        self.floorcast = Autoscaled(scenario.deployment(options.seed), hpa=managed)
-        self.hpa = Autoscaled(scenario.deployment(options.seed), hpa=Hpa(rule))
+        self.preparing = PREPARING
+        self.traffic = scenario.days(options.seed)
+        managed = scenario.rival(options.rival) if options.owner is Owner.HPA else None
+        self.floorcast = Autoscaled(scenario.cluster(options.seed), hpa=managed)
+        self.hpa = Autoscaled(scenario.cluster(options.seed), hpa=scenario.rival(options.rival))
         self._loops: Loops | None = None
 
     @property
@@ -101,6 +102,10 @@ class Stage:
 
     def begin(self, source: SignalSource) -> None:
         """Builds the loops over a source that reads the pages of Floorcast's fleet, and takes the first decision."""
+        entry.run()  # compiles it while nobody waits for the lock
+        with self.lock:
+            self.floorcast.begin()
+            self.hpa.begin()
         history = History(step=scenario.PACE.slow, span=MOST_DAYS * DAY)
         warm = WarmStart(source, self.traffic, seed=self.options.seed, days=self.options.days)
         self._loops = Loops(
@@ -113,6 +118,7 @@ class Stage:
         self._loops.slow_tick()
         with self.lock:
             self.frames.append(self._frame())
+            self.preparing = ""
 
     def step(self) -> None:
         """Lets one fast interval pass in both fleets, then lets the HPAs and the loops act.
@@ -122,11 +128,10 @@ class Stage:
         if self._loops is None:
             raise RuntimeError("begin() comes before the first step()")
         until = min(self.seconds + STEP, self.options.hours * HOUR)
-        arrivals = self.traffic.arrivals(self.seconds, until)
+        arrivals = self.traffic.between(self.seconds, until)
         with self.lock:
             for side in (self.floorcast, self.hpa):
-                side.deployment.offer(arrivals)
-                side.deployment.advance(until)
+                side.serve(arrivals, until=until)
                 side.sync()
             self.clock.seconds = until
         if until % scenario.PACE.slow == 0:
@@ -144,6 +149,7 @@ class Stage:
                 "t": self.seconds,
                 "end": self.options.hours * HOUR,
                 "over": self.over,
+                "preparing": self.preparing,
                 "frames": len(self.frames),
                 "floorcast": film.replicas(self.floorcast),
                 "hpa": film.replicas(self.hpa),

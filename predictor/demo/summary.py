@@ -8,7 +8,8 @@ import rich.box
 import rich.console
 import rich.table
 
-from predictor.demo import scenario
+from models.fleet.compiled import scorecard
+from predictor.demo import film, scenario
 from predictor.demo.cluster import Autoscaled
 from predictor.demo.stage import Stage
 
@@ -35,7 +36,7 @@ def _seconds(value: float | None) -> str:
 MEASURES = (
     Measure("requests", "requests", _count, judged=False),
     Measure(f"first token later than {scenario.TTFT_OBJECTIVE:g} s", "missed_ttft", _count),
-    Measure("rejected", "rejected", _count),
+    Measure("no answer", "rejected", _count),
     Measure("replica-hours, warming included", "replica_hours", lambda v: f"{v:.1f}", margin=0.05),
     Measure("GPU cost", "cost_dollars", lambda v: f"${v:,.0f}", judged=False),
     Measure("replicas started", "starts", _count),
@@ -104,19 +105,20 @@ def show(console: rich.console.Console, outcome: dict[str, Any]) -> None:
 
 
 def _side(side: Autoscaled) -> dict[str, Any]:
-    card, life = side.deployment.fleet.scorecard(), side.deployment.lifecycle
-    hours = life.hours(side.deployment.now)
+    card = scorecard.of(side.deployment)
     return {
         "requests": card.requests,
-        "missed_ttft": card.missed_ttft,
-        "rejected": card.rejected,
+        "missed_ttft": film.late(card),
+        "rejected": film.unserved(card),
         "finished": card.finished,
-        "in_flight": card.in_flight,
+        "in_flight": card.in_system,
         "attainment": card.attainment,
-        "replica_hours": round(hours, 3),
-        "cost_dollars": round(hours * scenario.ENGINE.gpus * scenario.GPU_PRICE, 2),
-        "starts": life.starts,
-        "ttft_p50_seconds": card.ttft[0.5],
-        "ttft_p99_seconds": card.ttft[0.99],
-        "itl_p99_seconds": card.itl[0.99],
+        "replica_hours": round(card.replica_hours, 3),
+        "cost_dollars": round(card.cost(scenario.GPU_PRICE), 2),
+        "starts": card.costs.starts,
+        "wasted_starts": card.costs.wasted,
+        "hours_below_demand": round(card.seconds_below / 3600, 4),
+        "ttft_p50_seconds": card.ttft.quantile(0.5),
+        "ttft_p99_seconds": card.ttft.quantile(0.99),
+        "itl_p99_seconds": card.itl.quantile(0.99),
     }

@@ -38,6 +38,13 @@ class Pod:
     ready: float = np.nan
     slot: int = -1
     served: bool = False
+    start: Drawn | None = None
+
+    def doing(self, now: float) -> str:
+        """Its phase, and while it starts for the first time what it waits for: image, weights, engine and so on."""
+        if self.phase is not Phase.STARTING or self.start is None:
+            return self.phase.value
+        return self.start.at(now - self.bound)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -74,6 +81,7 @@ class Deployment:
         self._start = start
         self._seed = seed
         self._grace = grace
+        self.warm_ups: list[float] = []  # seconds from asked for to the first Ready, of all that got there
         self._numbers = 0
         self._ended = {"replica": 0.0, "warming": 0.0, "pending": 0.0}
         self._starts = self._wasted = self._crashes = 0
@@ -91,6 +99,15 @@ class Deployment:
         leaving = max(len(living) - replicas, 0)
         for pod in sorted(living, key=lambda pod: (order.index(pod.phase), -pod.number))[:leaving]:
             self._remove(pod)
+
+    def stand(self, replicas: int) -> None:
+        """So many pods that were ready before time began: they cost from now on, and are no starts."""
+        for _ in range(replicas):
+            pod = Pod(self._numbers, self.pool.now, Phase.STARTING, bound=self.pool.now, ready=self.pool.now)
+            pod.slot = self.pool.start(ready_at=self.pool.now)
+            self.pods.append(pod)
+            self._numbers += 1
+        self.wanted += replicas
 
     def _remove(self, pod: Pod) -> None:
         if pod.phase is Phase.READY:
@@ -116,8 +133,8 @@ class Deployment:
     def bind(self, pod: Pod) -> None:
         """A GPU is free for the pod; it starts."""
         pod.bound = self.pool.now
-        drawn = self._draw(pod.number)
-        self._begin(pod, drawn.total, drawn.lives)
+        pod.start = self._draw(pod.number)
+        self._begin(pod, pod.start.total, pod.start.lives)
 
     def _draw(self, number: int, life: int = 0) -> Drawn:
         rng = np.random.default_rng([*self._seed, number, life])
@@ -141,6 +158,7 @@ class Deployment:
             pod.phase = Phase.READY
             if np.isnan(pod.ready):
                 pod.ready = event.at
+                self.warm_ups.append(event.at - pod.created)
             return
         pod.served = pod.served or event.served
         if event.kind == "crashed":

@@ -1,5 +1,6 @@
-"""The compiled loop, ready to be called; importing this compiles it, once for all on one machine."""
+"""The compiled loop, ready to be called."""
 
+import functools
 import hashlib
 import inspect
 from types import ModuleType
@@ -10,6 +11,7 @@ import numba
 from models.fleet.compiled import (
     clients,
     heap,
+    jit,
     layout,
     living,
     loop,
@@ -26,7 +28,7 @@ from models.fleet.compiled import (
 from models.fleet.compiled.jit import entry
 
 MODULES = (
-    clients, heap, layout, living, loop, measuring, prefixes, queues, replica, routing, scheduling, scraping, tree,
+    clients, heap, jit, layout, living, loop, measuring, prefixes, queues, replica, routing, scheduling, scraping, tree,
     view,
 )  # fmt: skip
 
@@ -34,6 +36,15 @@ MODULES = (
 def fingerprint(modules: tuple[ModuleType, ...] = MODULES) -> str:
     """Of the sources. Numba looks only at the file of the function it keeps, not at what that calls."""
     return hashlib.sha256("".join(map(inspect.getsource, modules)).encode()).hexdigest()
+
+
+@functools.cache
+def run() -> Any:  # noqa: ANN401  (what numba returns has no type of its own)
+    """The loop as a function of (pool, chunk, to, more), see `loop.run`.
+
+    Compiled when first asked for, which takes twenty seconds of one core, and a second once it is kept on disk.
+    """
+    return _build(fingerprint())
 
 
 def _signature() -> Any:  # noqa: ANN401  (numba's types are of no use to mypy)
@@ -51,6 +62,3 @@ def _build(sources: str) -> Any:  # noqa: ANN401  (what numba returns has no typ
         return loop.run(pool, chunk, to, more)
 
     return entry(_signature(), run)
-
-
-run = _build(fingerprint())

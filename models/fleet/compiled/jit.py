@@ -21,15 +21,30 @@ Records: TypeAlias = Any  # a structured array
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 
+_njit: Any = numba.njit  # its stubs lack the options below
+
 
 def compiled(function: Function) -> Function:
-    """The function, compiled when a compiled function first calls it, with the types it is called with."""
-    return cast("Function", numba.njit(function, nogil=True, error_model="numpy"))
+    """The function, compiled when a compiled function first calls it, with the types it is called with.
+
+    Plain Python cannot call it: compiling that would take half as long again. `py_func` is the original.
+    """
+    options = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return cast("Function", _njit(function, **options))
 
 
 def entry(signature: object, function: Function) -> Function:
-    """The function, compiled now for one signature and kept on disk (NUMBA_CACHE_DIR, else beside the source)."""
-    return cast("Function", numba.njit(signature, cache=True, nogil=True, error_model="numpy")(function))
+    """The function, compiled now for one signature.
+
+    Kept on disk in NUMBA_CACHE_DIR, else beside the source, else in the user's cache folder, where one can be written.
+    """
+    options = {"nogil": True, "error_model": "numpy"}
+    try:
+        return cast("Function", _njit(signature, cache=True, **options)(function))
+    except RuntimeError as error:
+        if "no locator available" not in str(error):
+            raise
+        return cast("Function", _njit(signature, **options)(function))
 
 
 def _pointer(_context: Any, address: Any) -> Any:

@@ -106,7 +106,7 @@ class Pool:
             self._bind()
             if not self._chunks:
                 self._chunks.append(requests.none())
-            answer = entry.run(self._m.pool, self._chunks[0].chunk(), to, int(len(self._chunks) > 1))
+            answer = entry.run()(self._m.pool, self._chunks[0].chunk(), to, int(len(self._chunks) > 1))
             if answer == layout.NEED_ARRIVALS:
                 self._chunks.popleft()
                 p["next_arrival"] = 0

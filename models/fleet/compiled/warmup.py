@@ -20,7 +20,21 @@ class Drawn:
     @property
     def total(self) -> float:
         """Seconds from the GPU to the first Ready."""
-        return self.stuck + self.schedule + self.node + self.image + self.weights + self.engine
+        return sum(seconds for _, seconds in self.phases)
+
+    @property
+    def phases(self) -> tuple[tuple[str, float], ...]:
+        """What happens until the first Ready, in order, with its seconds."""
+        names = ("stuck", "schedule", "node", "image", "weights", "engine")
+        return tuple((name, getattr(self, name)) for name in names)
+
+    def at(self, passed: float) -> str:
+        """The phase after so many seconds; the last one for good."""
+        for name, seconds in self.phases:
+            passed -= seconds
+            if passed < 0:
+                return name
+        return "engine"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ function showFleet(id, replicas, standing) {
   const share = standing.requests ? ` (${number((100 * standing.missed) / standing.requests, 2)} %)` : "";
   const figures = [
     ["first tokens too late", number(standing.missed), standing.missed > 0, `of ${number(standing.requests)}${share}`],
-    ["rejected", number(standing.rejected), standing.rejected > 0],
+    ["no answer", number(standing.rejected), standing.rejected > 0],
     ["replica-hours", number(standing.hours, 1)],
     ["cost so far", `$${number(standing.hours * scene.dollars_per_hour)}`],
     ["starts", number(standing.starts)],
@@ -194,7 +194,9 @@ async function look() {
     frames.push(...present.news);
     at("lost").hidden = true;
     if (present.over) at("pace").textContent = "the day is over";
-    else showPace();
+    else if (!present.preparing) showPace();
+    at("preparing").hidden = !present.preparing;
+    at("preparing").textContent = `Preparing: ${present.preparing}.`;
     if (present.over && !wasOver) {
       document.querySelector("input[name=span][value='0']").checked = true;
     }

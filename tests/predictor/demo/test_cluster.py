@@ -3,8 +3,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from models.fleet.fleet import Arrivals
-from models.peers.hpa import Hpa
+from models.fleet.compiled.deployment import Phase
+from models.fleet.compiled.requests import Requests, none
 from models.policy.context import Supply
 from predictor.demo import scenario
 from predictor.demo.cluster import Autoscaled, SimulatedCluster
@@ -15,8 +15,9 @@ TARGET = scenario.TARGET
 
 
 def side(*, rival: Rival | None = Rival.QUEUE) -> Autoscaled:
-    rule = None if rival is None else Hpa(scenario.RIVALS[rival])
-    return Autoscaled(scenario.deployment(1), hpa=rule)
+    fleet = Autoscaled(scenario.cluster(1), hpa=None if rival is None else scenario.rival(rival))
+    fleet.begin()
+    return fleet
 
 
 def observed(cluster: SimulatedCluster, *, now: float = 0.0) -> Workload:
@@ -25,16 +26,16 @@ def observed(cluster: SimulatedCluster, *, now: float = 0.0) -> Workload:
     return seen
 
 
-def burst(count: int) -> Arrivals:
+def burst(count: int) -> Requests:
     ones = np.ones(count, dtype=np.int64)
-    return Arrivals(np.linspace(0, 1, count), ones * 500, ones * 1000)
+    return Requests(np.linspace(0, 1, count), ones * 500, ones * 1000)
 
 
 def test_a_floor_is_acted_upon_at_the_next_sync_of_the_hpa() -> None:
     fleet = side()
     cluster = SimulatedCluster(fleet)
     assert cluster.write(TARGET, 5, seen=observed(cluster), now=0) == Written(5)
-    assert fleet.deployment.lifecycle.asked == scenario.FIRST
+    assert fleet.deployment.wanted == scenario.FIRST
     fleet.sync()
     seen = observed(cluster)
     assert (seen.owner, seen.standing, seen.replicas) == (Owner.HPA, 5, 5)
@@ -70,8 +71,7 @@ def test_release_gives_the_users_own_minimum_back() -> None:
 def test_the_hpa_follows_what_the_replicas_report(rival: Rival, wanted: int) -> None:
     """100 long requests on two replicas of 32: 36 wait + 2 for each tolerated, 100 are in flight."""
     fleet = side(rival=rival)
-    fleet.deployment.offer(burst(100))
-    fleet.deployment.advance(2)
+    fleet.serve(burst(100), until=2)
     fleet.sync()
     assert fleet.last is not None
     assert fleet.last.wanted == pytest.approx(wanted, abs=1)
@@ -79,8 +79,9 @@ def test_the_hpa_follows_what_the_replicas_report(rival: Rival, wanted: int) -> 
 
 def test_an_hpa_that_sees_no_replica_does_not_scale() -> None:
     fleet = side()
-    for name in fleet.deployment.fleet.ready:
-        fleet.deployment.fleet.remove(name)
+    fleet.scale(0)
+    fleet.serve(none(), until=1)
+    fleet.scale(1)
     fleet.sync()
     assert fleet.last is not None
     assert not fleet.last.changes
@@ -88,10 +89,21 @@ def test_an_hpa_that_sees_no_replica_does_not_scale() -> None:
 
 def test_measured_warm_ups_are_told() -> None:
     fleet = side()
-    fleet.deployment.scale(4)
-    fleet.deployment.advance(600)
+    fleet.scale(4)
+    fleet.serve(none(), until=600)
     usual = observed(SimulatedCluster(fleet), now=600).warm_up
     assert usual is not None
     warm_ups = [wait.seconds for wait in usual.waits if wait.over][-usual.measured :]
     assert len(warm_ups) == 2
     assert all(120 < seconds < 420 for seconds in warm_ups)
+
+
+def test_replicas_beyond_the_gpus_wait_for_one() -> None:
+    fleet = side(rival=None)
+    fleet.serve(burst(2), until=1)  # one each, so that both drain
+    fleet.scale(0)
+    fleet.scale(scenario.MAXIMUM)
+    assert (fleet.count(Phase.DRAINING), fleet.count(Phase.PENDING)) == (2, 2)
+    fleet.serve(none(), until=60)
+    assert (fleet.count(Phase.DRAINING), fleet.count(Phase.PENDING)) == (0, 0)
+    assert fleet.supply == Supply(ready=0, warming=scenario.MAXIMUM)

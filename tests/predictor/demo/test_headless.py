@@ -34,7 +34,7 @@ def test_json_is_one_object_with_both_fleets_and_nothing_else_on_stdout(capsys: 
 def test_the_table_shows_both_fleets_and_a_verdict(capsys: pytest.CaptureFixture[str]) -> None:
     assert demo.run(DemoOptions(hours=0.1, days=1, output=Output.TABLE)) == 0
     out = capsys.readouterr().out
-    for words in ("Floorcast", "HPA on queue", "replica-hours", "first token later than", "No difference on rejected"):
+    for words in ("Floorcast", "HPA on queue", "replica-hours", "first token later than", "No difference on no answer"):
         assert words in " ".join(out.split())
 
 
@@ -78,7 +78,7 @@ def test_the_verdict_says_where_floorcast_is_worse() -> None:
     said = summary.verdict(side(missed_ttft=4, replica_hours=6.0), side())
     assert "Floorcast did better on first token later than 1 s (4 against 10)" in said
     assert "The HPA did better on replica-hours, warming included (6.0 against 5.0)" in said
-    assert "No difference on rejected (0 against 0), replicas started (3 against 3)" in said
+    assert "No difference on no answer (0 against 0), replicas started (3 against 3)" in said
 
 
 def test_the_verdict_does_not_claim_what_is_not_so() -> None:

@@ -11,7 +11,9 @@ import pytest
 import requests
 from prometheus_client import parser
 
+from models.fleet.compiled import entry
 from predictor.demo import live, pages
+from predictor.demo import stage as stages
 from predictor.demo.options import DemoOptions
 from predictor.demo.stage import Stage
 from predictor.errors import ListenError
@@ -21,6 +23,7 @@ from predictor.errors import ListenError
 def address() -> Iterator[str]:
     """The page of a demo that plays a quarter of an hour as fast as it can, and is then over."""
     options = DemoOptions(hours=0.25, minutes=0.01, port=0, days=1)
+    entry.run()  # compiled, if it was not: that may take longer than this test waits
     stage, stop, told = Stage(options), threading.Event(), []
     with live.serving(stage, options) as server:
         source = pages.over_http(stage, base=server.url)
@@ -28,7 +31,8 @@ def address() -> Iterator[str]:
         player.start()
         player.join(60)
         assert not player.is_alive()
-        assert told[0].startswith("First decision: 1 -> ")
+        assert told[0].startswith("Preparing: compiling the simulated fleet")
+        assert told[1].startswith("First decision: 1 -> ")
         yield server.url
     source.close()
 
@@ -52,7 +56,7 @@ def test_the_page_and_all_it_needs_come_from_the_demo_itself(address: str) -> No
 
 def test_the_state_has_both_fleets_the_band_and_the_last_decision(address: str) -> None:
     state = get(f"{address}/api/state").json()
-    assert state["over"] is True
+    assert (state["over"], state["preparing"]) == (True, "")
     assert state["decision"]["reason"]
     assert state["changes"][-1]["before"] == 1
     assert len(state["news"]) == state["frames"] == 16  # one a minute, and midnight
@@ -61,6 +65,17 @@ def test_the_state_has_both_fleets_the_band_and_the_last_decision(address: str) 
     assert last["band"]["0.5"] <= last["band"]["0.95"]
     assert last["floorcast"]["requests"] == last["hpa"]["requests"]
     assert {replica["state"] for replica in state["floorcast"]} <= {"ready", "warming", "draining", "pending"}
+
+
+def test_before_the_fleet_is_compiled_the_page_is_there_and_says_what_is_waited_for() -> None:
+    options = DemoOptions(port=0)
+    with live.serving(Stage(options), options) as server:
+        assert "preparing" in get(f"{server.url}/").text
+        state = get(f"{server.url}/api/state").json()
+        assert state["preparing"] == stages.PREPARING
+        assert (state["t"], state["frames"], state["decision"]) == (0, 0, None)
+        assert [replica["state"] for replica in state["hpa"]] == ["warming"] * 2
+        assert get(f"{server.url}/api/result").json()["floorcast"]["requests"] == 0
 
 
 def test_only_what_is_new_is_sent(address: str) -> None:
