@@ -1,27 +1,28 @@
 """The composition root: puts the adapters behind the ports and runs the loops until the process is told to stop."""
 
+import dataclasses
 import gc
 import logging
 import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import structlog
 
-from predictor import wiring
-from predictor.board import Board
+from predictor import reloading, wiring
 from predictor.clock import SystemClock
 from predictor.cluster import permissions
 from predictor.cluster.client import Api
 from predictor.cluster.errors import ClusterError
 from predictor.cluster.permissions import Purpose
 from predictor.cluster.workloads import ClusterWorkloads
+from predictor.errors import ConfigurationError
 from predictor.loops import Loops, World
 from predictor.ports import Refused, Written
 from predictor.schedule import Job, Schedule
-from predictor.settings import convert
+from predictor.settings import convert, loading
 from predictor.settings.root import Settings
 from predictor.targets import Mode, Target
 from predictor.telemetry import logs, pages, snapshot
@@ -33,16 +34,18 @@ from predictor.telemetry.recording import Telemetry
 
 GRACE = 3.0  # seconds a tick gets to end when the process is told to stop; 5 are promised, http.GRACE is in them
 RELEASE_GRACE = 20.0  # seconds to give every floor back; a pod that is asked to stop has 30
-WATCH = 1.0  # seconds between two looks at the wall clock
+WATCH = 1.0  # seconds between two looks at the wall clock, and at the configuration file
 
 _log = structlog.stdlib.get_logger("floorcast")
 
 
 class Service:
-    """The running service, from settings."""
+    """The running service, from settings; with a `watch` it takes up what changes in their file."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, watch: loading.Watch | None = None) -> None:
         self._settings = settings
+        self._watch = watch
+        self._problems: tuple[str, ...] = ()  # of the configuration file, while the one before it counts
         self._stop = threading.Event()
         self._targets = convert.targets(settings)
         self._clock = SystemClock()
@@ -50,16 +53,19 @@ class Service:
         self._workloads = ClusterWorkloads(self._api)
         self._metrics = Metrics()
         self._metrics.targets(self._targets)
-        pulse = Pulse({"slow": settings.loops.slow, "fast": settings.loops.fast})
-        self._telemetry = Telemetry(self._metrics, pulse, self._clock)
+        self._metrics.configuration(at=self._clock.now())
+        self._pulse = Pulse(_intervals(settings))
+        self._telemetry = Telemetry(self._metrics, self._pulse, self._clock)
+        self._learned = reloading.fresh(settings)
         self._loops = self._make_loops()
+        self._schedule = self._make_schedule()
         self._server = Server(
             pages.application(
                 pages.Sources(
                     registry=self._metrics.registry,
-                    dead=pulse.problems,
+                    dead=self._pulse.problems,
                     missing=self._missing,
-                    state=lambda: snapshot.board(self._loops.board),
+                    state=self._state,
                 )
             ),
             host=settings.server.host,
@@ -77,39 +83,97 @@ class Service:
             "started", mode=self._settings.mode, targets=[target.key for target in self._targets], url=self._server.url
         )
         threading.Thread(target=self._tell_missing_permissions, name="permissions", daemon=True).start()
-        schedule = self._make_schedule()
         # What the libraries made at import is never garbage: walking over it would stop a tick for a tenth of a second.
         gc.freeze()
-        schedule.start()
+        self._schedule.start()
         while not self._stop.wait(WATCH):
-            if schedule.keep_pace():
+            if self._schedule.keep_pace():
                 _log.warning("the wall clock jumped: the loops were set anew")
-        return self._end(schedule)
+            if self._watch is not None:
+                self._look_at(self._watch)
+        return self._end()
 
     def stop(self) -> None:
         """Ends `run`; may be called from a signal handler."""
         self._loops.stopping.set()
         self._stop.set()
 
+    def _look_at(self, watch: loading.Watch) -> None:
+        """Takes up a changed configuration; one that cannot be used changes nothing, and that is said."""
+        try:
+            changed = watch.look()
+            if changed is None:
+                return
+            self._take_up(changed)
+        except ConfigurationError as error:
+            self._problems = error.lines
+            for line in error.lines:
+                _log.error("configuration refused, the one before it counts", problem=line)
+        else:
+            self._problems = ()
+        self._metrics.configuration_changed(refused=bool(self._problems), at=self._clock.now())
+
+    def _take_up(self, changed: Settings) -> None:
+        """Ends the loops, and begins others that know what these have learned.
+
+        Raises:
+            ConfigurationError: a query cannot be used; the loops go on.
+        """
+        wiring.source(changed, self._workloads)  # raises before anything has ended
+        for section in reloading.needs_restart(self._settings, changed):
+            _log.warning("section changed that only a restart takes up", section=section)
+        settings = reloading.without_them(self._settings, changed)
+        while not self._schedule.stop(within=GRACE):
+            if self._stop.is_set():
+                return
+        before = dataclasses.replace(self._learned, loaded=self._loops.loaded)
+        self._learned = reloading.taken_over(before, self._settings, settings)
+        self._settings, known, self._targets = settings, self._targets, convert.targets(settings)
+        logs.configure(settings.log.level, settings.log.format)
+        self._metrics.targets(self._targets)
+        self._metrics.history_loaded(complete=self._learned.loaded)
+        self._pulse.begin(_intervals(settings))
+        self._loops = self._make_loops()
+        self._schedule = self._make_schedule()
+        _log.info("configuration taken up", mode=settings.mode, targets=[target.key for target in self._targets])
+        self._give_up(reloading.left(known, self._targets))
+        if not self._stop.is_set():
+            self._schedule.start()
+
+    def _give_up(self, targets: Sequence[Target]) -> None:
+        """Gives back what was set for targets that are named no more."""
+        if self._settings.mode is Mode.SHADOW:
+            for target in targets:
+                _log.warning("target named no more, in shadow mode its floor stays as it is", target=target.key)
+        elif targets:
+            threading.Thread(target=give_back, args=(self._workloads, targets), name="give-up", daemon=True).start()
+
+    def _state(self) -> Mapping[str, object]:
+        told = {"refused": self._problems, "file": str(self._watch.path) if self._watch else None}
+        return {**snapshot.board(self._loops.board), "configuration": told}
+
     def _make_loops(self) -> Loops:
-        past = wiring.history(self._settings)
         source = ObservedSource(wiring.source(self._settings, self._workloads), self._metrics)
         workloads = ObservedWorkloads(self._workloads, self._metrics)
-        return Loops(
+        learned = self._learned
+        loops = Loops(
             World(self._clock, source, workloads, self._telemetry),
-            Board(self._targets),
-            history=past,
-            outlooks=wiring.outlooks(self._settings, past),
+            learned.board,
+            history=learned.history,
+            outlooks=learned.outlooks,
             pace=wiring.pace(self._settings),
         )
+        if learned.loaded:
+            loops.resume()
+        return loops
 
     def _make_schedule(self) -> Schedule:
         loops = self._settings.loops
         jobs = (Job("slow", self._loops.slow_tick, loops.slow), Job("fast", self._loops.fast_tick, loops.fast))
         return Schedule(jobs, clock=self._clock, late=self._telemetry.late)
 
-    def _end(self, schedule: Schedule) -> int:
-        whole = schedule.stop(within=GRACE)
+    def _end(self) -> int:
+        whole = self._schedule.stop(within=GRACE)
         if not whole:
             _log.warning("a tick did not end in time and is left behind", seconds=GRACE)
         if self._settings.release_on_exit:
@@ -147,10 +211,10 @@ class Service:
             _log.warning("permissions could not be checked", problem=str(error))
 
 
-def run(settings: Settings) -> int:
+def run(settings: Settings, watch: loading.Watch | None = None) -> int:
     """Runs the service until SIGTERM or SIGINT; does not return where a tick had to be left behind."""
     logs.configure(settings.log.level, settings.log.format)
-    service = Service(settings)
+    service = Service(settings, watch)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: service.stop())
     code = service.run()
@@ -178,6 +242,10 @@ def give_back(workloads: ClusterWorkloads, targets: Sequence[Target]) -> bool:
         sys.stdout.write(f"{target.key}: {_told(outcome)}\n")
         sys.stdout.flush()  # the next one may hang, and whoever waits should see what is done
     return complete
+
+
+def _intervals(settings: Settings) -> dict[str, float]:
+    return {"slow": settings.loops.slow, "fast": settings.loops.fast}
 
 
 def _told(outcome: Written | Refused) -> str:

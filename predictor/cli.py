@@ -14,6 +14,7 @@ import typer
 from predictor.errors import ConfigurationError, FloorcastError
 
 if TYPE_CHECKING:
+    from predictor.settings.loading import Watch
     from predictor.settings.root import Settings
 
 app = typer.Typer(
@@ -59,16 +60,17 @@ def main() -> None:
 
 
 @app.command()
-def run(
+def run(  # noqa: PLR0913, PLR0917  (one parameter a flag)
     config: ConfigOption = None,
     mode: ModeOption = None,
     log_level: LogLevelOption = None,
     log_format: LogFormatOption = None,
     port: PortOption = None,
     kubeconfig: KubeconfigOption = None,
+    reload: Annotated[bool, typer.Option(help="Take up a changed file; an invalid one changes nothing.")] = True,  # noqa: FBT002
 ) -> None:
     """Run the service: both loops, metrics and health, until it is told to stop."""
-    settings = _settings(
+    watch = _watch(
         config,
         {
             "--mode": ("mode", mode),
@@ -78,9 +80,10 @@ def run(
             "--kubeconfig": ("kubernetes.kubeconfig", kubeconfig),
         },
     )
+    settings = watch.first()
     from predictor import app as service  # noqa: PLC0415  (late: it brings in statsforecast and the cluster client)
 
-    raise typer.Exit(service.run(settings))
+    raise typer.Exit(service.run(settings, watch if reload else None))
 
 
 @app.command()
@@ -318,12 +321,16 @@ def version() -> None:
 
 
 def _settings(config: Path | None, flags: dict[str, tuple[str, str | None]]) -> "Settings":
+    return _watch(config, flags).first()
+
+
+def _watch(config: Path | None, flags: dict[str, tuple[str, str | None]]) -> "Watch":
     from predictor.settings import loading  # noqa: PLC0415  (late: pydantic takes a third of a second)
 
     given = tuple(
         loading.Flag(name, tuple(key.split(".")), value) for name, (key, value) in flags.items() if value is not None
     )
-    return loading.load(config, given)
+    return loading.Watch(config, given)
 
 
 def _known(keys: list[str], settings: "Settings") -> tuple[str, ...]:

@@ -99,6 +99,10 @@ class Loops:
         """Whether the history has been loaded; until then nothing is lowered."""
         return self._loaded
 
+    def resume(self) -> None:
+        """The history was loaded before, by loops that have ended; to be called before the first tick."""
+        self._loaded = True
+
     def slow_tick(self) -> None:
         """Looks, loads the history where it is missing, forecasts, plans, decides and writes for every target."""
         with self._recorded("slow"):

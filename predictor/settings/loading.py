@@ -60,6 +60,43 @@ def load(path: Path | None = None, flags: tuple[Flag, ...] = ()) -> Settings:
     return settings
 
 
+class Watch:
+    """A configuration that may change while the service runs.
+
+    A file is taken for changed once it has been found another one twice in a row: an editor may still be writing it.
+    A ConfigMap in a pod changes as a whole, by the exchange of a link.
+    """
+
+    def __init__(self, path: Path | None = None, flags: tuple[Flag, ...] = ()) -> None:
+        self.path = path or find()
+        self._flags = flags
+        self._taken: bytes | None = None
+        self._found: bytes | None = None
+
+    def first(self) -> Settings:
+        """The settings now; raises as `load` does."""
+        self._taken = self._found = self._read()
+        return load(self.path, self._flags)
+
+    def look(self) -> Settings | None:
+        """The settings of a changed file, None while it is the one that was read last.
+
+        Raises:
+            ConfigurationError: the changed file cannot be used; said once for each change.
+        """
+        found, self._found = self._found, self._read()
+        if self._found != found or self._found == self._taken:
+            return None
+        self._taken = self._found
+        return load(self.path, self._flags)
+
+    def _read(self) -> bytes | None:
+        try:
+            return self.path.read_bytes()
+        except OSError:
+            return None  # `load` says why
+
+
 def _over(lower: dict[str, Any], upper: dict[str, Any]) -> dict[str, Any]:
     """Both mappings, section by section; `upper` wins."""
     merged = {**lower, **upper}

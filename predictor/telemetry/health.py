@@ -18,6 +18,13 @@ class Pulse:
         self._finished: dict[str, float] = {}
         self._lock = threading.Lock()
 
+    def begin(self, intervals: Mapping[str, float]) -> None:
+        """The loops begin anew, at these intervals."""
+        with self._lock:
+            self._intervals = dict(intervals)
+            self._begun = self._monotonic()
+            self._finished.clear()
+
     def beat(self, loop: str) -> None:
         """The loop finished a tick."""
         with self._lock:
@@ -25,8 +32,8 @@ class Pulse:
 
     def problems(self) -> tuple[str, ...]:
         """What is wrong, one sentence a loop; empty while all finish in time."""
-        now = self._monotonic()
         with self._lock:
+            now = self._monotonic()
             return tuple(text for loop in self._intervals if (text := self._problem(loop, now)))
 
     def _problem(self, loop: str, now: float) -> str:

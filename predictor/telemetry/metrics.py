@@ -122,6 +122,19 @@ class Metrics:
         if isinstance(outcome, Refused):
             self._count(table.WRITES_REFUSED, target.key, outcome.reason)
 
+    def configuration(self, *, at: float) -> None:
+        """The configuration in use was taken up, at the Unix time `at`."""
+        self._slate.put(table.CONFIG_RELOAD_SUCCESSFUL, value=1)
+        self._slate.put(table.CONFIG_RELOAD_TIME, value=at)
+
+    def configuration_changed(self, *, refused: bool, at: float) -> None:
+        """The configuration file changed, and was taken up at the Unix time `at`, or refused."""
+        self._count(table.CONFIG_RELOADS, "refused" if refused else "taken_up")
+        if refused:
+            self._slate.put(table.CONFIG_RELOAD_SUCCESSFUL, value=0)
+        else:
+            self.configuration(at=at)
+
     # --------------------------------------------------------------------------------------- what the adapters tell
 
     def history_loaded(self, *, complete: bool) -> None:

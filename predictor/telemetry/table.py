@@ -174,6 +174,18 @@ CLUSTER_DURATION = _histogram(
 CLUSTER_REFUSED = _counter(
     "cluster_refused_total", "call reason", "calls", "Calls that the cluster refused for any target, by reason."
 )
+CONFIG_RELOADS = _counter(
+    "config_reloads_total", "outcome", "reloads", "Changed configurations that were taken up, or refused."
+)
+CONFIG_RELOAD_SUCCESSFUL = _gauge(
+    "config_reload_successful",
+    "",
+    "1",
+    "1 while the configuration file is the one in use, 0 while it was refused and the one before it counts.",
+)
+CONFIG_RELOAD_TIME = _gauge(
+    "config_reload_success_timestamp_seconds", "", "Unix seconds", "When the configuration in use was taken up."
+)
 MODE = _gauge("mode_info", "target mode", "1", "1 for the target's mode: shadow writes nothing.")
 BUILD = _gauge("build_info", "version", "1", "1 for the version that runs.")
 

@@ -42,3 +42,16 @@ def test_the_first_tick_may_take_as_long_as_loading_the_history() -> None:
     assert pulse.problems() == ("the slow loop has not finished once in 301 s",)
     pulse.beat("slow")
     assert pulse.problems() == ()
+
+
+def test_loops_that_begin_anew_are_given_the_time_of_the_first_tick_again() -> None:
+    watch = Watch()
+    pulse = Pulse({"slow": 30, "fast": 10}, watch)
+    pulse.beat("fast")
+    pulse.beat("slow")
+    pulse.begin({"slow": 60})
+    watch.time += 299
+    assert pulse.problems() == ()
+    pulse.beat("slow")
+    watch.time += 301
+    assert pulse.problems() == ("the slow loop last finished 301 s ago, at most 300 s",)

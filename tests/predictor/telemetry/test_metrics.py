@@ -38,6 +38,8 @@ def everything() -> Metrics:
     metrics.write(TARGET, Written(4))
     metrics.write(TARGET, Refused("Conflict", "changed"))
     metrics.history_loaded(complete=True)
+    metrics.configuration(at=900.0)
+    metrics.configuration_changed(refused=False, at=1000.0)
     metrics.history(TARGET, Signal.ARRIVALS, Series(0, 30, np.array([np.nan, 1, 2, np.nan, 3])))
     metrics.source_call("read", seconds=0.2, unknown=[(Signal.WAITING, Cause.STALE)])
     metrics.cluster_call("observe", seconds=0.2, refused=[Refused("Forbidden", "")])
@@ -197,3 +199,16 @@ def test_phases_of_a_warm_up_and_stuck_pods_are_told_and_go_with_what_they_told_
     metrics.workload(TARGET, dataclasses.replace(examples.WORKLOAD, warm_up=None))
     assert value(metrics, "warm_up_phase_seconds", **start) is None
     assert value(metrics, "replicas_stuck", target=KEY, reason="Unschedulable") is None
+
+
+def test_a_refused_configuration_shows_until_another_one_is_taken_up() -> None:
+    metrics = Metrics()
+    metrics.configuration(at=900.0)
+    metrics.configuration_changed(refused=True, at=1000.0)
+    assert value(metrics, "config_reload_successful") == 0
+    assert value(metrics, "config_reload_success_timestamp_seconds") == 900
+    metrics.configuration_changed(refused=False, at=1100.0)
+    assert value(metrics, "config_reload_successful") == 1
+    assert value(metrics, "config_reload_success_timestamp_seconds") == 1100
+    assert value(metrics, "config_reloads_total", outcome="refused") == 1
+    assert value(metrics, "config_reloads_total", outcome="taken_up") == 1
