@@ -3,11 +3,23 @@
 - apiGroups: [autoscaling]
   resources: [horizontalpodautoscalers]
   verbs: [list]
+- apiGroups: [keda.sh]
+  resources: [scaledobjects]
+  verbs: [list]
+- apiGroups: [serving.kserve.io]
+  resources: [inferenceservices]
+  verbs: [list]
 - apiGroups: [apps]
   resources: [deployments]
   verbs: [list]
 - apiGroups: [apps]
   resources: [statefulsets]
+  verbs: [list]
+- apiGroups: [leaderworkerset.x-k8s.io]
+  resources: [leaderworkersets]
+  verbs: [list]
+- apiGroups: [argoproj.io]
+  resources: [rollouts]
   verbs: [list]
 - apiGroups: [apps]
   resources: [replicasets]
@@ -21,12 +33,32 @@
   resources: [horizontalpodautoscalers]
   verbs: [get, patch]
 {{- end }}
+{{- define "floorcast.rules.writeKeda" -}}
+- apiGroups: [keda.sh]
+  resources: [scaledobjects]
+  verbs: [get, patch]
+{{- end }}
+{{- define "floorcast.rules.writeKserve" -}}
+- apiGroups: [serving.kserve.io]
+  resources: [inferenceservices]
+  verbs: [get, patch]
+{{- end }}
 {{- define "floorcast.rules.writeScale" -}}
 - apiGroups: [apps]
   resources: [deployments/scale]
   verbs: [get, patch]
 - apiGroups: [apps]
   resources: [statefulsets/scale]
+  verbs: [get, patch]
+{{- end }}
+{{- define "floorcast.rules.writeLeaderWorkerSets" -}}
+- apiGroups: [leaderworkerset.x-k8s.io]
+  resources: [leaderworkersets/scale]
+  verbs: [get, patch]
+{{- end }}
+{{- define "floorcast.rules.writeRollouts" -}}
+- apiGroups: [argoproj.io]
+  resources: [rollouts/scale]
   verbs: [get, patch]
 {{- end }}
 {{- define "floorcast.rules.events" -}}
@@ -46,12 +78,32 @@
   resources: [horizontalpodautoscalers]
   verbs: [get, list, patch]
 {{- end }}
+{{- define "floorcast.rules.release.writeKeda" -}}
+- apiGroups: [keda.sh]
+  resources: [scaledobjects]
+  verbs: [get, list, patch]
+{{- end }}
+{{- define "floorcast.rules.release.writeKserve" -}}
+- apiGroups: [serving.kserve.io]
+  resources: [inferenceservices]
+  verbs: [get, list, patch]
+{{- end }}
 {{- define "floorcast.rules.release.writeScale" -}}
 - apiGroups: [apps]
   resources: [deployments/scale]
   verbs: [get, patch]
 - apiGroups: [apps]
   resources: [statefulsets/scale]
+  verbs: [get, patch]
+{{- end }}
+{{- define "floorcast.rules.release.writeLeaderWorkerSets" -}}
+- apiGroups: [leaderworkerset.x-k8s.io]
+  resources: [leaderworkersets/scale]
+  verbs: [get, patch]
+{{- end }}
+{{- define "floorcast.rules.release.writeRollouts" -}}
+- apiGroups: [argoproj.io]
+  resources: [rollouts/scale]
   verbs: [get, patch]
 {{- end }}
 {{- define "floorcast.rules.release.events" -}}
