@@ -1,17 +1,22 @@
 """The chart's roles and the page about them, from the one table of permissions."""
 
+import collections
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 import yaml
 
 from predictor.cluster import permissions
-from predictor.cluster.permissions import Purpose
+from predictor.cluster.permissions import Permission, Purpose
+
+Rule: TypeAlias = dict[str, list[str]]
+
+EVERYWHERE = ("", "apps", "autoscaling")  # API groups that every cluster serves
 
 HEAD = """\
 {{- /* The rules of every purpose, made from predictor/cluster/permissions.py by `python -m predictor.generate`. */ -}}
 """
-RELEASING = {"get", "list", "patch"}
 PAGE = """\
 # Permissions
 
@@ -19,34 +24,30 @@ Made from `predictor/cluster/permissions.py` by `python -m predictor.generate`; 
 
 Everything Floorcast asks of the API server, and why. The chart makes one Role (or ClusterRole) for each purpose:
 `observe` always, `lead` in its own namespace with `config.leader_election.enabled`, the others while `config.mode` is
-`control` and `rbac.grant` says so. Each verb is needed: a test takes them away one at a time. The service asks for what
-it lacks at its start and names it in the log; anybody may ask that (SelfSubjectAccessReview), so that needs no
-permission.
+`control` and `rbac.grant` says so. What is listed of KEDA, KServe, LeaderWorkerSets and Argo Rollouts goes with their own
+lines there. Each verb is needed: a test takes them away one at a time. The service asks for what it lacks at its start
+and names it in the log; anybody may ask that (SelfSubjectAccessReview), so that needs no permission.
 
 """
 
 
 def value_of(purpose: Purpose) -> str:
-    """What a purpose is called below `rbac.grant`: write_hpa -> writeHpa."""
-    return re.sub(r"_(\w)", lambda match: match.group(1).upper(), str(purpose))
+    """What a purpose is called below `rbac.grant`: write_leader_worker_sets -> leaderWorkerSets."""
+    return re.sub(r"_(\w)", lambda match: match.group(1).upper(), purpose.removeprefix("write_"))
 
 
 def templates() -> str:
-    """templates/_rules.tpl: a named template `floorcast.rules.PURPOSE` each, and `floorcast.rules.release.PURPOSE`."""
-    for_running = (_template(value_of(purpose), permissions.rules([purpose])) for purpose in Purpose)
-    for_releasing = (_template(f"release.{value_of(one)}", releasing(one)) for one in Purpose)
-    return HEAD + "".join((*for_running, *for_releasing))
+    """templates/_rules.tpl: a named template `floorcast.rules.PURPOSE` for each purpose.
 
-
-def releasing(purpose: Purpose) -> list[dict[str, list[str]]]:
-    """What giving back takes, of what is granted to write: to find the objects, and to read and patch them."""
-    if not purpose.startswith("write"):
-        return []
-    rules = []
-    for resource in dict.fromkeys(one.resource for one in permissions.PERMISSIONS if one.purpose is purpose):
-        verbs = {one.verb for one in permissions.PERMISSIONS if one.resource == resource} & RELEASING
-        rules.append({"apiGroups": [resource.group], "resources": [resource.rule_name], "verbs": sorted(verbs)})
-    return rules
+    To look at an API that not every cluster has is no part of `observe`: it is `observe.PURPOSE` of the one purpose that
+    is about that API.
+    """
+    told = {value_of(purpose): permissions.rules([purpose]) for purpose in Purpose if purpose is not Purpose.OBSERVE}
+    told[Purpose.OBSERVE] = _granted(one for one in _observed() if _only_for(one) is None)
+    for purpose in Purpose:
+        if purpose.startswith("write"):
+            told[f"observe.{value_of(purpose)}"] = _granted(one for one in _observed() if _only_for(one) is purpose)
+    return HEAD + "".join(_template(name, rules) for name, rules in told.items())
 
 
 def page() -> str:
@@ -54,8 +55,34 @@ def page() -> str:
     return PAGE + "\n".join(_table(purpose) for purpose in Purpose)
 
 
-def _template(name: str, rules: Sequence[Mapping[str, object]]) -> str:
-    lines = yaml.safe_dump(list(rules), sort_keys=False, default_flow_style=None, width=200) if rules else ""
+def _observed() -> Iterator[Permission]:
+    return (one for one in permissions.PERMISSIONS if one.purpose is Purpose.OBSERVE)
+
+
+def _only_for(seen: Permission) -> Purpose | None:
+    """The purpose that alone is about the API of what is looked at; None for an API that every cluster has."""
+    resource = seen.resource
+    if resource.group in EVERYWHERE:
+        return None
+    (purpose,) = {one.purpose for one in permissions.PERMISSIONS if one.resource.group == resource.group} - {
+        seen.purpose
+    }
+    return purpose
+
+
+def _granted(wanted: Iterable[Permission]) -> list[Rule]:
+    """RBAC rules, one for each resource."""
+    verbs = collections.defaultdict(list)
+    for one in wanted:
+        verbs[one.resource].append(one.verb)
+    return [
+        {"apiGroups": [resource.group], "resources": [resource.rule_name], "verbs": sorted(granted)}
+        for resource, granted in verbs.items()
+    ]
+
+
+def _template(name: str, rules: list[Rule]) -> str:
+    lines = yaml.safe_dump(rules, sort_keys=False, default_flow_style=None, width=200) if rules else ""
     return f'{{{{- define "floorcast.rules.{name}" -}}}}\n{lines}{{{{- end }}}}\n'
 
 

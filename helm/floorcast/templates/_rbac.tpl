@@ -32,3 +32,12 @@ labels: {{- include "floorcast.commonLabels" .given.root | nindent 2 }}
 annotations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
+
+{{- /* Rules to look, at all that is granted to be written. */ -}}
+{{- define "floorcast.observing" -}}
+{{- $rules := list (include "floorcast.rules.observe" .) -}}
+{{- range without (include "floorcast.granted" . | fromJsonArray) "events" -}}
+{{- $rules = append $rules (include (printf "floorcast.rules.observe.%s" .) $) -}}
+{{- end -}}
+{{ without $rules "" | join "\n" }}
+{{- end }}

@@ -1,49 +1,20 @@
 {{- /* The rules of every purpose, made from predictor/cluster/permissions.py by `python -m predictor.generate`. */ -}}
-{{- define "floorcast.rules.observe" -}}
-- apiGroups: [autoscaling]
-  resources: [horizontalpodautoscalers]
-  verbs: [list]
-- apiGroups: [keda.sh]
-  resources: [scaledobjects]
-  verbs: [list]
-- apiGroups: [serving.kserve.io]
-  resources: [inferenceservices]
-  verbs: [list]
-- apiGroups: [apps]
-  resources: [deployments]
-  verbs: [list]
-- apiGroups: [apps]
-  resources: [statefulsets]
-  verbs: [list]
-- apiGroups: [leaderworkerset.x-k8s.io]
-  resources: [leaderworkersets]
-  verbs: [list]
-- apiGroups: [argoproj.io]
-  resources: [rollouts]
-  verbs: [list]
-- apiGroups: [apps]
-  resources: [replicasets]
-  verbs: [list]
-- apiGroups: ['']
-  resources: [pods]
-  verbs: [list]
-{{- end }}
-{{- define "floorcast.rules.writeHpa" -}}
+{{- define "floorcast.rules.hpa" -}}
 - apiGroups: [autoscaling]
   resources: [horizontalpodautoscalers]
   verbs: [get, patch]
 {{- end }}
-{{- define "floorcast.rules.writeKeda" -}}
+{{- define "floorcast.rules.keda" -}}
 - apiGroups: [keda.sh]
   resources: [scaledobjects]
   verbs: [get, patch]
 {{- end }}
-{{- define "floorcast.rules.writeKserve" -}}
+{{- define "floorcast.rules.kserve" -}}
 - apiGroups: [serving.kserve.io]
   resources: [inferenceservices]
   verbs: [get, patch]
 {{- end }}
-{{- define "floorcast.rules.writeScale" -}}
+{{- define "floorcast.rules.scale" -}}
 - apiGroups: [apps]
   resources: [deployments/scale]
   verbs: [get, patch]
@@ -51,12 +22,12 @@
   resources: [statefulsets/scale]
   verbs: [get, patch]
 {{- end }}
-{{- define "floorcast.rules.writeLeaderWorkerSets" -}}
+{{- define "floorcast.rules.leaderWorkerSets" -}}
 - apiGroups: [leaderworkerset.x-k8s.io]
   resources: [leaderworkersets/scale]
   verbs: [get, patch]
 {{- end }}
-{{- define "floorcast.rules.writeRollouts" -}}
+{{- define "floorcast.rules.rollouts" -}}
 - apiGroups: [argoproj.io]
   resources: [rollouts/scale]
   verbs: [get, patch]
@@ -71,42 +42,44 @@
   resources: [leases]
   verbs: [create, get, update]
 {{- end }}
-{{- define "floorcast.rules.release.observe" -}}
-{{- end }}
-{{- define "floorcast.rules.release.writeHpa" -}}
+{{- define "floorcast.rules.observe" -}}
 - apiGroups: [autoscaling]
   resources: [horizontalpodautoscalers]
-  verbs: [get, list, patch]
+  verbs: [list]
+- apiGroups: [apps]
+  resources: [deployments]
+  verbs: [list]
+- apiGroups: [apps]
+  resources: [statefulsets]
+  verbs: [list]
+- apiGroups: [apps]
+  resources: [replicasets]
+  verbs: [list]
+- apiGroups: ['']
+  resources: [pods]
+  verbs: [list]
 {{- end }}
-{{- define "floorcast.rules.release.writeKeda" -}}
+{{- define "floorcast.rules.observe.hpa" -}}
+{{- end }}
+{{- define "floorcast.rules.observe.keda" -}}
 - apiGroups: [keda.sh]
   resources: [scaledobjects]
-  verbs: [get, list, patch]
+  verbs: [list]
 {{- end }}
-{{- define "floorcast.rules.release.writeKserve" -}}
+{{- define "floorcast.rules.observe.kserve" -}}
 - apiGroups: [serving.kserve.io]
   resources: [inferenceservices]
-  verbs: [get, list, patch]
+  verbs: [list]
 {{- end }}
-{{- define "floorcast.rules.release.writeScale" -}}
-- apiGroups: [apps]
-  resources: [deployments/scale]
-  verbs: [get, patch]
-- apiGroups: [apps]
-  resources: [statefulsets/scale]
-  verbs: [get, patch]
+{{- define "floorcast.rules.observe.scale" -}}
 {{- end }}
-{{- define "floorcast.rules.release.writeLeaderWorkerSets" -}}
+{{- define "floorcast.rules.observe.leaderWorkerSets" -}}
 - apiGroups: [leaderworkerset.x-k8s.io]
-  resources: [leaderworkersets/scale]
-  verbs: [get, patch]
+  resources: [leaderworkersets]
+  verbs: [list]
 {{- end }}
-{{- define "floorcast.rules.release.writeRollouts" -}}
+{{- define "floorcast.rules.observe.rollouts" -}}
 - apiGroups: [argoproj.io]
-  resources: [rollouts/scale]
-  verbs: [get, patch]
-{{- end }}
-{{- define "floorcast.rules.release.events" -}}
-{{- end }}
-{{- define "floorcast.rules.release.lead" -}}
+  resources: [rollouts]
+  verbs: [list]
 {{- end }}
