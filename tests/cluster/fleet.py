@@ -15,7 +15,10 @@ from pathlib import Path
 import numpy as np
 from kubernetes import config
 
-from models.fleet import engine, fleet
+from models.fleet.compiled import layout, page, profiles
+from models.fleet.compiled.memory import PoolSettings
+from models.fleet.compiled.pool import Pool
+from models.fleet.compiled.requests import Ints, Requests
 from tests.cluster import load, pods
 from tests.servers import http, processes
 
@@ -40,8 +43,9 @@ class LiveFleet:
     """A simulated fleet that is moved on by `tick`, from the present `start_s`; all times are Unix seconds."""
 
     def __init__(self, sizes: Sizes, *, start_s: float, random: np.random.Generator) -> None:
-        simulated = dataclasses.replace(engine.LLAMA_8B_H100, max_num_seqs=sizes.batch)
-        self._fleet = fleet.Fleet(simulated, start=start_s)
+        simulated = dataclasses.replace(profiles.LLAMA_8B_H100, max_num_seqs=sizes.batch)
+        self._pool = Pool(simulated, PoolSettings(scrape_interval=None), start=start_s)
+        self._slots: dict[str, int] = {}  # by pod, those that drain included
         self._sizes = sizes
         self._random = random
         self._lock = threading.Lock()
@@ -49,38 +53,52 @@ class LiveFleet:
     def tick(self, now_s: float, season: load.Season, serving: set[str]) -> None:
         """Let time pass under load until `now_s`; then replicas come and go so that those of `serving` remain."""
         with self._lock:
-            self._fleet.offer(self._arrivals(season, now_s))
-            self._fleet.advance(now_s)
-            for name in sorted(set(self._fleet.ready) - serving):
-                self._fleet.remove(name)
-            for name in sorted(serving - set(self._fleet.ready) - set(self._fleet.draining)):
-                self._fleet.add(name)
+            self._pool.offer(self._arrivals(season, now_s))
+            self._advance(now_s)
+            for name in sorted(self._ready() - serving):
+                self._pool.drain(self._slots[name])
+            for name in sorted(serving - self._slots.keys()):
+                self._slots[name] = self._pool.start(ready_at=now_s)
+            self._advance(now_s)
 
     def page(self, name: str) -> http.Answer:
         """Return the metrics page of one replica, 503 if it has none."""
         with self._lock:
             try:
-                return http.Answer(self._fleet.page(name), content_type=_TEXT)
+                return http.Answer(page.render(self._pool, self._slots[name]), content_type=_TEXT)
             except KeyError:
                 return http.Answer("no engine\n", 503, _TEXT)
 
     def scorecard(self) -> http.Answer:
-        """Return how the load was served so far, as JSON."""
+        """Return how the load was served so far, as JSON: counts of requests, and the share in time."""
         with self._lock:
-            card = self._fleet.scorecard()
-        return http.Answer(json.dumps({**dataclasses.asdict(card), "attainment": card.attainment}))
+            state = self._pool.state
+            card = {name: int(state[name]) for name in ("finished", "met", "late", "rejected", "timed_out", "failed")}
+            card |= {"requests": int(state["arrived"]), "in_flight": int(state["in_system"])}
+        card["missed_ttft"] = card["late"] + card["rejected"] + card["timed_out"] + card["failed"]
+        judged = card["met"] + card["missed_ttft"]
+        return http.Answer(json.dumps({**card, "attainment": card["met"] / judged if judged else None}))
 
-    def _arrivals(self, season: load.Season, until_s: float) -> fleet.Arrivals:
-        since_s = self._fleet.now
+    def _ready(self) -> set[str]:
+        phases = self._pool.replicas["phase"]
+        return {name for name, slot in self._slots.items() if phases[slot] == layout.READY}
+
+    def _advance(self, to_s: float) -> None:
+        while events := self._pool.advance(to_s):
+            gone = {event.slot for event in events if event.kind == "gone"}
+            self._slots = {name: slot for name, slot in self._slots.items() if slot not in gone}
+
+    def _arrivals(self, season: load.Season, until_s: float) -> Requests:
+        since_s = self._pool.now
         expected = season.rate_per_s((since_s + until_s) / 2) * (until_s - since_s)
         count = int(self._random.poisson(expected))
-        return fleet.Arrivals(
-            times=np.sort(self._random.uniform(since_s, until_s, count)),
-            prompt_tokens=self._tokens(self._sizes.prompt_tokens, count),
-            output_tokens=self._tokens(self._sizes.output_tokens, count),
+        return Requests(
+            np.sort(self._random.uniform(since_s, until_s, count)),
+            self._tokens(self._sizes.prompt_tokens, count),
+            self._tokens(self._sizes.output_tokens, count),
         )
 
-    def _tokens(self, mean: int, count: int) -> fleet.Ints:
+    def _tokens(self, mean: int, count: int) -> Ints:
         # Log-normal, as lengths of requests usually are; exp(0.5 * 0.5**2) = 1.13 is what the spread adds to the mean.
         drawn = self._random.lognormal(np.log(mean / 1.13), 0.5, count)
         return np.maximum(drawn.astype(np.int64), 1)

@@ -9,7 +9,7 @@ from typing import Any, Self
 import requests
 import yaml
 
-from models.fleet import engine
+from models.fleet.compiled import profiles
 from predictor.cluster import permissions
 from predictor.cluster.permissions import Purpose
 from tests.cluster import serving
@@ -136,7 +136,7 @@ class Floorcast:
                     "namespace": workload.namespace,
                     "name": workload.name,
                     "engine": "vllm",
-                    "model": engine.LLAMA_8B_H100.model,
+                    "model": profiles.LLAMA_8B_H100.model,
                     "capacity": {"concurrency": tuning.concurrency},
                     "warm_up": 25,
                     "floor": {"hold": tuning.hold_s, "step_down": 1, "step_period": tuning.step_period_s},

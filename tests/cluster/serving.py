@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import requests
 
+from models.fleet.compiled import entry
 from tests.cluster import fleet, load, manifests, plane
 from tests.servers import addresses, processes, prometheus, waiting
 
@@ -110,11 +111,20 @@ class Serving:
         call, workload = self.plane.kubectl, self.workload
         call.apply([manifests.namespace(workload), manifests.deployment(workload)])
         self._exits.callback(self._delete)
+        entry.run()  # compiled here, once, so that the engines find it and answer at once
         self._exits.enter_context(self.engines)
+        waiting.until(self._listed, within_s=180, what="the engines answer", every_s=0.5)
         self.prometheus.start()
         where = {"prometheus": self.prometheus.url, "query": manifests.query(workload)}
         self.plane.metrics.set(workload.namespace, manifests.METRIC, **where)
         call.apply([manifests.hpa(workload)])
+
+    def _listed(self) -> bool:
+        self.check()
+        try:
+            return requests.get(f"{self._listing_url}/targets", timeout=5).ok
+        except requests.ConnectionError:
+            return False
 
     def _delete(self) -> None:
         self.plane.kubectl("delete", "namespace", self.workload.namespace, "--wait=false")
