@@ -12,14 +12,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from models.fleet.compiled import profiles
-from models.fleet.compiled.cluster import Cluster
-from models.fleet.compiled.deployment import Deployment
-from models.fleet.compiled.memory import PoolSettings
-from models.fleet.compiled.pool import Pool
-from models.fleet.compiled.replay import serve
-from models.fleet.compiled.requests import Requests
-from models.fleet.compiled.warmup import WarmUp
+from models.fleet import profiles
+from models.fleet.cluster import Cluster
+from models.fleet.deployment import Deployment
+from models.fleet.memory import PoolSettings
+from models.fleet.pool import Pool
+from models.fleet.replay import serve
+from models.fleet.requests import Requests
+from models.fleet.warmup import WarmUp
 
 PER_REPLICA = 12.0  # requests per second: an 8B model on an H100 at half of what it can do
 

@@ -1,6 +1,6 @@
 """python -m benchmarks.replay PROFILE REQUESTS.csv [--json]: what one replica makes of a list of requests.
 
-PROFILE is a name (see --help) or a JSON file with the fields of models.fleet.compiled.profiles.Profile, `law` being an
+PROFILE is a name (see --help) or a JSON file with the fields of models.fleet.profiles.Profile, `law` being an
 object with a, w, d, b, c, q, overhead and alpha0. REQUESTS has the columns arrival_s (or queued_s), prompt_tokens and
 output_tokens, and may be gzipped.
 """
@@ -12,10 +12,10 @@ import json
 import sys
 from pathlib import Path
 
-from models.fleet.compiled import profiles, workload
-from models.fleet.compiled.profiles import Profile, StepLaw
-from models.fleet.compiled.replay import Figures, replay
-from models.fleet.compiled.requests import Requests
+from models.fleet import profiles, workload
+from models.fleet.profiles import Profile, StepLaw
+from models.fleet.replay import Figures, replay
+from models.fleet.requests import Requests
 
 COUNTS = ("requests", "finished", "peak_running", "peak_waiting", "preemptions")
 

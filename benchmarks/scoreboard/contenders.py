@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from benchmarks.scoreboard.traces import Prepared
 from models.capacity.profile import Profile, concurrency_target
-from models.fleet.compiled import profiles
+from models.fleet import profiles
 from models.peers import registry
 from models.peers.engine import Engine
 from models.policy.planning import Objectives

@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from models.fleet.compiled import profiles, workload
-from models.fleet.compiled.profiles import Profile
-from models.fleet.compiled.requests import Requests
-from models.fleet.compiled.workload import Counts, FromCounts
+from models.fleet import profiles, workload
+from models.fleet.profiles import Profile
+from models.fleet.requests import Requests
+from models.fleet.workload import Counts, FromCounts
 from models.race import loadtest
 from models.race.loadtest import Knee
 from models.series import Floats, Series

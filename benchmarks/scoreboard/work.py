@@ -14,14 +14,14 @@ from benchmarks.scoreboard import contenders, store, traces
 from benchmarks.scoreboard.contenders import Contender
 from benchmarks.scoreboard.store import Store
 from benchmarks.scoreboard.traces import Limits, Prepared
-from models.fleet.compiled import profiles
+from models.fleet import profiles
 from models.race import foresight, running
 from models.race.foresight import Foresight, Past
 from models.race.running import Course, Recording
 
 TARGETS = ((0.01, 4), (0.001, 1))  # shares of misses, and how often the knob's interval around them is halved
 RACE = tuple(f"models/race/{name}.py" for name in ("driver", "glance", "running", "ours", "foresight"))
-FLEET = ("models/fleet/compiled", *RACE, "models/signals.py", "models/series.py")  # what a run's outcome depends on
+FLEET = ("models/fleet", *RACE, "models/signals.py", "models/series.py")  # what a run's outcome depends on
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Job:
 
 def trace_of(path: Path, limits: Limits, *, held_out: bool) -> Trace:
     """The trace of a file, known by the file's content and the code that prepares it."""
-    code = store.version("models/fleet/compiled", "benchmarks/scoreboard/traces.py", "models/race/loadtest.py")
+    code = store.version("models/fleet", "benchmarks/scoreboard/traces.py", "models/race/loadtest.py")
     return Trace(path, held_out, limits, store.key("trace", store.of_file(path), dataclasses.astuple(limits), code))
 
 

@@ -3,11 +3,11 @@
 import dataclasses
 from collections.abc import Iterator, Mapping
 
-from models.fleet.compiled import deployment, seen
-from models.fleet.compiled.cluster import Cluster
-from models.fleet.compiled.deployment import Deployment
-from models.fleet.compiled.seen import Sight
-from models.fleet.compiled.workload import Source
+from models.fleet import deployment, seen
+from models.fleet.cluster import Cluster
+from models.fleet.deployment import Deployment
+from models.fleet.seen import Sight
+from models.fleet.workload import Source
 from models.policy.context import Supply
 from models.policy.decision import Decision
 from models.policy.protocol import Autoscaler, Observation

@@ -1,6 +1,6 @@
 """An observation that costs little: signals are computed when a policy asks for them, all replicas at once.
 
-The same readings as `models.fleet.compiled.seen` (a test compares them), some twenty times cheaper where a policy asks
+The same readings as `models.fleet.seen` (a test compares them), some twenty times cheaper where a policy asks
 for one gauge: a scoreboard takes millions of looks.
 """
 
@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from models.fleet.compiled import latency, layout, seen
-from models.fleet.compiled.deployment import Deployment
-from models.fleet.compiled.pool import Pool
-from models.fleet.compiled.seen import STALE, Sight
+from models.fleet import latency, layout, seen
+from models.fleet.deployment import Deployment
+from models.fleet.pool import Pool
+from models.fleet.seen import STALE, Sight
 from models.policy.protocol import Observation
 from models.race import driver
 from models.signals import Cause, Known, Reading, Signal, Unknown

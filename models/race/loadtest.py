@@ -4,15 +4,15 @@ import dataclasses
 
 import numpy as np
 
-from models.fleet.compiled import scorecard
-from models.fleet.compiled.cluster import Cluster
-from models.fleet.compiled.deployment import Deployment
-from models.fleet.compiled.memory import PoolSettings
-from models.fleet.compiled.pool import Pool
-from models.fleet.compiled.profiles import Profile
-from models.fleet.compiled.requests import Requests
-from models.fleet.compiled.scorecard import Scorecard
-from models.fleet.compiled.warmup import FixedWarmUp
+from models.fleet import scorecard
+from models.fleet.cluster import Cluster
+from models.fleet.deployment import Deployment
+from models.fleet.memory import PoolSettings
+from models.fleet.pool import Pool
+from models.fleet.profiles import Profile
+from models.fleet.requests import Requests
+from models.fleet.scorecard import Scorecard
+from models.fleet.warmup import FixedWarmUp
 
 FLEET = 4  # replicas of a load test
 LASTS = 1800.0  # seconds

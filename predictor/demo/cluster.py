@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from models.capacity import warmup
-from models.fleet.compiled import page
-from models.fleet.compiled.cluster import Cluster
-from models.fleet.compiled.deployment import Deployment, Phase, Pod
-from models.fleet.compiled.requests import Requests
+from models.fleet import page
+from models.fleet.cluster import Cluster
+from models.fleet.deployment import Deployment, Phase, Pod
+from models.fleet.requests import Requests
 from models.policy.context import Supply
 from models.policy.decision import Decision
 from models.policy.protocol import Autoscaler, Observation

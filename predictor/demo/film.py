@@ -3,8 +3,8 @@
 import dataclasses
 from typing import Any
 
-from models.fleet.compiled import page, scorecard
-from models.fleet.compiled.deployment import Phase, Pod
+from models.fleet import page, scorecard
+from models.fleet.deployment import Phase, Pod
 from models.forecasting.forecast import Forecast
 from models.policy.decision import Decision
 from models.signals import Signal

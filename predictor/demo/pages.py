@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from models.fleet.compiled import page
-from models.fleet.compiled.deployment import Pod
+from models.fleet import page
+from models.fleet.deployment import Pod
 from predictor.demo.cluster import name_of
 from predictor.demo.stage import Stage
 from predictor.signals import shelf

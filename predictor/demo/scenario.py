@@ -3,12 +3,12 @@
 import dataclasses
 
 from models.capacity.profile import Profile, concurrency_target
-from models.fleet.compiled import profiles
-from models.fleet.compiled.cluster import Cluster
-from models.fleet.compiled.deployment import Deployment
-from models.fleet.compiled.memory import PoolSettings
-from models.fleet.compiled.pool import Pool
-from models.fleet.compiled.warmup import WarmUp
+from models.fleet import profiles
+from models.fleet.cluster import Cluster
+from models.fleet.deployment import Deployment
+from models.fleet.memory import PoolSettings
+from models.fleet.pool import Pool
+from models.fleet.warmup import WarmUp
 from models.peers import registry
 from models.peers.engine import Engine
 from models.policy.context import FloorSettings

@@ -4,7 +4,7 @@ import collections
 import threading
 from typing import Any
 
-from models.fleet.compiled import entry
+from models.fleet import entry
 from models.forecasting.engine import Forecaster
 from models.forecasting.settings import DAY, HOUR
 from models.policy.decision import Decision

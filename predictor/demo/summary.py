@@ -8,7 +8,7 @@ import rich.box
 import rich.console
 import rich.table
 
-from models.fleet.compiled import scorecard
+from models.fleet import scorecard
 from predictor.demo import film, scenario
 from predictor.demo.cluster import Autoscaled
 from predictor.demo.stage import Stage

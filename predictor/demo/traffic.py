@@ -10,8 +10,8 @@ import functools
 
 import numpy as np
 
-from models.fleet.compiled import requests
-from models.fleet.compiled.requests import Requests
+from models.fleet import requests
+from models.fleet.requests import Requests
 from models.series import Floats
 
 DAY = 86400.0

@@ -116,7 +116,7 @@ def run(given: Asked, *, clock: Clock | None = None) -> int:
 
 def made(given: Asked, now: float, bar: rich.progress.Progress) -> "Told":
     """What the simulation finds; `now` is Unix seconds."""
-    from models.fleet.compiled import profiles  # noqa: PLC0415  (late: numba)
+    from models.fleet import profiles  # noqa: PLC0415  (late: numba)
     from predictor.replay import simulatereport, simulateruns  # noqa: PLC0415
 
     if given.profile not in profiles.PROFILES:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from models.fleet.compiled import requests, workload
-from models.fleet.compiled.requests import Requests
-from models.fleet.compiled.workload import Counts, FromCounts, Source, Surge, Synthetic
+from models.fleet import requests, workload
+from models.fleet.requests import Requests
+from models.fleet.workload import Counts, FromCounts, Source, Surge, Synthetic
 from models.race.running import Recording
 from models.series import Floats, Series
 from models.signals import Signal

@@ -9,7 +9,7 @@ import numpy as np
 
 from models.capacity.profile import Profile as Replica
 from models.capacity.profile import concurrency_target
-from models.fleet.compiled.profiles import Profile
+from models.fleet.profiles import Profile
 from models.peers import registry
 from models.peers.engine import Engine
 from models.policy.planning import Objectives

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 from kubernetes import config
 
-from models.fleet.compiled import layout, page, profiles
-from models.fleet.compiled.memory import PoolSettings
-from models.fleet.compiled.pool import Pool
-from models.fleet.compiled.requests import Ints, Requests
+from models.fleet import layout, page, profiles
+from models.fleet.memory import PoolSettings
+from models.fleet.pool import Pool
+from models.fleet.requests import Ints, Requests
 from tests.cluster import load, pods
 from tests.servers import http, processes
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 import requests
 import yaml
 
-from models.fleet.compiled import profiles
+from models.fleet import profiles
 from predictor.cluster import permissions
 from predictor.cluster.permissions import Purpose
 from tests.cluster import serving

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import requests
 
-from models.fleet.compiled import entry
+from models.fleet import entry
 from tests.cluster import fleet, load, manifests, plane
 from tests.servers import addresses, processes, prometheus, waiting
 

@@ -2,14 +2,14 @@ import dataclasses
 
 import pytest
 
-from models.fleet.compiled import profiles, scorecard
-from models.fleet.compiled.cluster import Cluster
-from models.fleet.compiled.deployment import Deployment
-from models.fleet.compiled.memory import PoolSettings
-from models.fleet.compiled.pool import Pool
-from models.fleet.compiled.seen import Sight
-from models.fleet.compiled.warmup import FixedWarmUp
-from models.fleet.compiled.workload import Surge, Synthetic
+from models.fleet import profiles, scorecard
+from models.fleet.cluster import Cluster
+from models.fleet.deployment import Deployment
+from models.fleet.memory import PoolSettings
+from models.fleet.pool import Pool
+from models.fleet.seen import Sight
+from models.fleet.warmup import FixedWarmUp
+from models.fleet.workload import Surge, Synthetic
 from models.policy.decision import Decision, Reason
 from models.policy.protocol import Observation
 from models.race import driver

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from models.capacity.profile import Profile as Replica
-from models.fleet.compiled import profiles, seen
-from models.fleet.compiled.workload import Surge, Synthetic
+from models.fleet import profiles, seen
+from models.fleet.workload import Surge, Synthetic
 from models.peers.hpa import Hpa, HpaSettings
 from models.peers.static import Static
 from models.policy.context import Supply

@@ -3,8 +3,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from models.fleet.compiled.deployment import Phase
-from models.fleet.compiled.requests import Requests, none
+from models.fleet.deployment import Phase
+from models.fleet.requests import Requests, none
 from models.policy.context import Supply
 from predictor.demo import scenario
 from predictor.demo.cluster import Autoscaled, SimulatedCluster

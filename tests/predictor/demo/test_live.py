@@ -11,7 +11,7 @@ import pytest
 import requests
 from prometheus_client import parser
 
-from models.fleet.compiled import entry
+from models.fleet import entry
 from predictor.demo import live, pages
 from predictor.demo import stage as stages
 from predictor.demo.options import DemoOptions

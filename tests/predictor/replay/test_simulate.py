@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.fleet.compiled import profiles
+from models.fleet import profiles
 from models.race.frontier import Point
 from models.series import Series
 from models.signals import Signal
