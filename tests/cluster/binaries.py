@@ -58,7 +58,9 @@ API_SERVER = _of_kubernetes("kube-apiserver")
 CONTROLLERS = _of_kubernetes("kube-controller-manager")
 SCHEDULER = _of_kubernetes("kube-scheduler")
 CONTROL_PLANE = (ETCD, KWOK, API_SERVER, CONTROLLERS, SCHEDULER)
-HELM = Program("helm", "helm", "helm.sh/helm/v4/cmd/helm", "v4.3.1", "-X helm.sh/helm/v4/internal/version.version=v4.3.1")
+HELM = Program(
+    "helm", "helm", "helm.sh/helm/v4/cmd/helm", "v4.3.1", "-X helm.sh/helm/v4/internal/version.version=v4.3.1"
+)
 KEDA_OPERATOR = _of_keda("operator")
 KEDA_ADAPTER = _of_keda("adapter")
 KEDA = (KEDA_OPERATOR, KEDA_ADAPTER)

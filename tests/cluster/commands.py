@@ -83,6 +83,7 @@ def api_server(pki: Keys, *, etcd_port: int, port: int, tokens: Path, audit_log:
         f"--service-account-key-file={pki.accounts.with_suffix('.pub')}",
         f"--service-account-signing-key-file={pki.accounts}",
         "--authorization-mode=Node,RBAC",
+        "--enable-admission-plugins=PodNodeSelector",  # by which kubelet.py marks the pods of its namespaces
         "--service-cluster-ip-range=10.96.0.0/16",
         f"--requestheader-client-ca-file={pki.front_authority.certificate}",
         "--requestheader-allowed-names=front-proxy-client",

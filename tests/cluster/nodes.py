@@ -24,6 +24,7 @@ def ready(call: kubectl.Kubectl) -> int:
 def _node(name: str, gpus: int) -> dict[str, Any]:
     resources = {"cpu": "96", "memory": "1Ti", "pods": "110", "nvidia.com/gpu": str(gpus)}
     labels = {"kubernetes.io/hostname": name, "nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "type": "kwok"}
+    labels["rig.floorcast.dev/kubelet"] = "processes"
     return {
         "apiVersion": "v1",
         "kind": "Node",

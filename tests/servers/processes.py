@@ -62,6 +62,11 @@ class Child:
         return self._process is not None and self._process.poll() is None
 
     @property
+    def exit_code(self) -> int | None:
+        """How it ended by itself, negative for a signal; None while it runs or if it never ran."""
+        return None if self._process is None else self._process.poll()
+
+    @property
     def pid(self) -> int:
         """Process id, which is also the id of the process group.
 
