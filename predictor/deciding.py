@@ -40,8 +40,9 @@ def _memory(entry: Entry, *, now: float, longest_gap: float) -> Memory:
 
 
 def standing(entry: Entry, workload: Workload) -> int:
-    """The number that counts as standing: the live one, or in shadow mode what would stand had we written."""
-    if entry.target.mode is Mode.CONTROL or entry.shadow_floor is None:
+    """The number that counts as standing: the live one, or where nothing is written what would stand had we."""
+    written = entry.target.mode is Mode.CONTROL and workload.advice is None
+    if written or entry.shadow_floor is None:
         return workload.standing
     return max(entry.shadow_floor, workload.base)
 

@@ -177,15 +177,19 @@ class Loops:
             news = entry.remember(decision)
             done = self._carry_out(entry, workload, decision, now=now)
             entry.acted_at = time.monotonic()
-            if done and (news or decision.changes):  # after the write, which must not wait for an Event
+            if workload.advice or (done and (news or decision.changes)):
+                # After the write, which must not wait for an Event.
                 self._world.workloads.announce(entry.target, decision)
         self._record(entry, workload, now=now)
 
     def _carry_out(self, entry: Entry, workload: Workload, decision: Decision, *, now: float) -> bool:
         """Writes the number where that is to be done; False when it was refused."""
-        if entry.target.mode is Mode.SHADOW:
+        if entry.target.mode is Mode.SHADOW or workload.advice:
             entry.shadow_floor = decision.replicas
-        elif decision.changes:
+            entry.refused = None if entry.target.mode is Mode.SHADOW else workload.advice
+            return entry.refused is None
+        entry.shadow_floor = None
+        if decision.changes:
             outcome = self._world.workloads.write(entry.target, decision.replicas, seen=workload, now=now)
             entry.refused = outcome if isinstance(outcome, Refused) else None
             self._world.recorder.write(entry.target, outcome)

@@ -16,6 +16,7 @@ from predictor.history import History
 from predictor.ports import Workload
 
 FORECAST_SIGNALS = (Signal.ARRIVALS, Signal.IN_FLIGHT)
+MOST_IN_A_ROW = 4  # warm-ups that are looked ahead where replicas start one by one: a forecast for longer says little
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Outlooks:
 
     def _horizons(self, entry: Entry) -> warmup.Horizons:
         usual = entry.workload.warm_up if isinstance(entry.workload, Workload) else None
-        seconds = warmup.warm_up(usual, default=entry.target.warm_up)
+        seconds = warmup.warm_up(usual, default=entry.target.warm_up) * _in_a_row(entry)
         return warmup.horizons(seconds, interval=self._pace.slow, signal_age=self._pace.signal_age)
 
     def _plans(
@@ -89,6 +90,15 @@ class Outlooks:
             lowering=plan(1, objectives.lower_quantile),
             duration=seconds,
         )
+
+
+def _in_a_row(entry: Entry) -> int:
+    """Warm-ups until the replicas of the last plan are all Ready: more than one where they start one by one."""
+    workload, plans = entry.workload, entry.plans
+    if not isinstance(workload, Workload) or not workload.one_by_one:
+        return 1
+    wanted = plans.raising.replicas if plans and isinstance(plans.raising, sizing.Plan) else 0
+    return min(max(min(wanted, workload.maximum) - workload.supply.ready, 1), MOST_IN_A_ROW)
 
 
 def _raised(

@@ -45,6 +45,8 @@ class Owner(enum.StrEnum):
     """Who owns the number that Floorcast sets. The value is also the metric label."""
 
     HPA = "hpa"  # spec.minReplicas of a HorizontalPodAutoscaler
+    KEDA = "keda"  # spec.minReplicaCount of a ScaledObject
+    KSERVE = "kserve"  # spec.predictor.minReplicas of an InferenceService
     SCALE = "scale"  # no autoscaler: spec.replicas through the scale subresource
 
 
@@ -66,6 +68,14 @@ class Stuck:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Refused:
+    """A target that cannot be observed or written, why, and what to do about it."""
+
+    reason: str  # a CamelCase word, for labels and Events: "Forbidden", "NotFound", "AmbiguousOwner", ...
+    detail: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Workload:
     """State of a target in the cluster.
 
@@ -82,6 +92,9 @@ class Workload:
         rollout: a rollout is under way.
         owner_problem: what the owner reports to be wrong with its scaling; empty when nothing.
         adopted: the live value is one that Floorcast wrote earlier.
+        advice: why the number is only advised on and not written, whatever the target's mode; None when it is written.
+        rival: field manager who keeps changing the number back, while the target is only advised on for it; else empty.
+        one_by_one: a new replica is started only once the one before is Ready: n of them take n warm-ups.
     """
 
     owner: Owner
@@ -96,14 +109,9 @@ class Workload:
     rollout: bool = False
     owner_problem: str = ""
     adopted: bool = False
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Refused:
-    """A target that cannot be observed or written, why, and what to do about it."""
-
-    reason: str  # a CamelCase word, for labels and Events: "Forbidden", "NotFound", "AmbiguousOwner", ...
-    detail: str
+    advice: Refused | None = None
+    rival: str = ""
+    one_by_one: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -112,10 +112,13 @@ class Api:
         except errors.ExpiredError:
             return self._pages(call)  # the snapshot behind the pages is kept for minutes only: start over, once
 
-    def patch(self, resource: Resource, change: Json, *, namespace: str, name: str) -> Json:
-        """Merges `change` into one object as our field manager and returns the object after it."""
-        manager = (("fieldManager", FIELD_MANAGER),)
-        return self._ask(Call("patch", resource, namespace, name, query=manager, body=change))
+    def patch(self, resource: Resource, change: Json, *, namespace: str, name: str, dry_run: bool = False) -> Json:
+        """Merges `change` into one object as our field manager and returns the object after it.
+
+        A dry run goes through all checks of the API server, and changes nothing.
+        """
+        query = (("fieldManager", FIELD_MANAGER), *((("dryRun", "All"),) if dry_run else ()))
+        return self._ask(Call("patch", resource, namespace, name, query=query, body=change))
 
     def create(self, resource: Resource, thing: Json, *, namespace: str = "") -> Json:
         """Creates one object and returns it as the API server made it."""

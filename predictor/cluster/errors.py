@@ -4,6 +4,8 @@
     ├── MisconfiguredError      no usable way to the API server is configured
     ├── UnreachableError        no answer: refused, timed out, cut off, not trusted
     ├── UnreadableError         an answer that is not the JSON it should be
+    ├── StaleError              what is known of it is too old to go by
+    ├── NotLeaderError          another replica may be writing: not sent
     ├── RejectedError           the API server said no
     │   ├── InvalidError            400, 422
     │   ├── UnauthorizedError       401
@@ -16,6 +18,11 @@
     └── NotOursError            the number is there, and must not be touched
         ├── AmbiguousOwnerError     more than one object claims it
         ├── OwnedElsewhereError     a controller above would undo the write
+        ├── OwnedByGitOpsError      a GitOps tool applies the field, and would
+        ├── ContestedError          somebody changed it back twice
+        ├── ReleasedError           it was given back by `floorcast release`
+        ├── PausedError             its autoscaler is paused
+        ├── TooSoonError            its autoscaler should not be disturbed so often
         ├── OwnerGoneError          the autoscaler that owned it was deleted while we ran
         ├── ScaledToZeroError       asleep, on purpose
         ├── NoSelectorError         the scale subresource does not say which pods are meant
@@ -57,6 +64,18 @@ class UnreadableError(ClusterError):
     """What came back is not the JSON object that was asked for."""
 
     reason = "Unreadable"
+
+
+class StaleError(ClusterError):
+    """The watch has not said anything for longer than it may; what it said last is not told."""
+
+    reason = "Stale"
+
+
+class NotLeaderError(ClusterError):
+    """A write that was not sent: the lease is another replica's, or may be by now."""
+
+    reason = "NotLeader"
 
 
 class RejectedError(ClusterError):
@@ -129,6 +148,36 @@ class OwnedElsewhereError(NotOursError):
     """The object is made by a controller, which would undo what is written to it."""
 
     reason = "OwnedElsewhere"
+
+
+class OwnedByGitOpsError(NotOursError):
+    """The field is in what a GitOps tool applies, and nobody said that the tool leaves it alone."""
+
+    reason = "OwnedByGitOps"
+
+
+class ContestedError(NotOursError):
+    """Somebody else changed what we had written, twice in a while; the text names the field manager."""
+
+    reason = "Contested"
+
+
+class ReleasedError(NotOursError):
+    """The number was given back while we ran."""
+
+    reason = "Released"
+
+
+class PausedError(NotOursError):
+    """The autoscaler does not act on the number for now."""
+
+    reason = "Paused"
+
+
+class TooSoonError(NotOursError):
+    """The autoscaler starts over at every change of the number, and was changed a moment ago."""
+
+    reason = "TooSoon"
 
 
 class OwnerGoneError(NotOursError):

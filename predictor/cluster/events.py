@@ -29,7 +29,7 @@ class Announcer:
 
     def __init__(self, api: client.Api) -> None:
         self._api = api
-        self._told: dict[tuple[Object, Reason], float] = {}
+        self._told: dict[tuple[Object, str], float] = {}
         self._stuck: dict[Object, tuple[tuple[str, ...], float]] = {}
         self._complained = False
         self._lock = threading.Lock()
@@ -41,6 +41,14 @@ class Announcer:
                 return
             self._told[thing, decision.reason] = decision.at
         self._send(thing, event(thing, decision))
+
+    def tell(self, thing: Object, *, reason: str, message: str, at: float) -> None:
+        """A warning about what lasts: why the number is left alone. Told once in a while."""
+        with self._lock:
+            if at - self._told.get((thing, reason), float("-inf")) < QUIET:
+                return
+            self._told[thing, reason] = at
+        self._send(thing, _object(thing, kind="Warning", reason=reason, message=message, at=at))
 
     def tell_stuck(self, thing: Object, stuck: Sequence[Stuck], *, at: float) -> None:
         """An Event about pods that do not get Ready, unless the same reasons were told a moment ago."""

@@ -75,6 +75,17 @@ def controller(thing: object) -> Json:
     return next((owner for owner in owners if truth(owner, "controller")), {})
 
 
+def maker(thing: object) -> str:
+    """The controller that makes this object, for a message: "ScaledObject llm"; empty where nobody does."""
+    found = controller(thing)
+    return f"{text(found, 'kind')} {text(found, 'name')}" if found else ""
+
+
+def truthful(written: str) -> bool:
+    """An annotation that is a truth value, as Go reads it; what is none of its words counts as true."""
+    return written not in ("0", "f", "F", "false", "FALSE", "False")
+
+
 def condition(thing: object, kind: str) -> Json:
     """The status condition of that type; empty where it is not reported."""
     conditions = mappings(thing, "status", "conditions")
@@ -84,8 +95,9 @@ def condition(thing: object, kind: str) -> Json:
 def manager_of(thing: object, *path: str) -> str:
     """Who wrote the field at `path` last, by `metadata.managedFields`; empty where that is not recorded."""
     keys = [f"f:{key}" for key in path]
-    for entry in mappings(thing, "metadata", "managedFields"):
-        holder = mapping(entry, "fieldsV1", *keys[:-1])
-        if keys[-1] in holder:
-            return text(entry, "manager")
-    return ""
+    held = [
+        (instant(entry, "time") or 0.0, text(entry, "manager"))
+        for entry in mappings(thing, "metadata", "managedFields")
+        if keys[-1] in mapping(entry, "fieldsV1", *keys[:-1])
+    ]
+    return max(held, default=(0.0, ""))[1]

@@ -1,46 +1,67 @@
 """What Floorcast leaves on an object whose minimum it moves, and what follows from it.
 
-Both annotations travel in the patch that moves the minimum, so they are never out of step with it, and a Floorcast
-that starts after a crash reads from them what it did before.
+The first three annotations travel in the patch that moves the minimum, so they are never out of step with it, and a
+Floorcast that starts after a crash reads from them what it did before. The other two say that it stands back.
 """
 
 import dataclasses
+import datetime as dt
 
 from predictor.cluster import fields
 from predictor.cluster.fields import Json
 
 ORIGINAL = "floorcast.dev/original-min-replicas"
 LAST_WRITTEN = "floorcast.dev/last-written"
+STATUS = "floorcast.dev/status"  # a sentence, for `kubectl describe`
+RELEASED = "floorcast.dev/released"  # since when, and until when: `floorcast release` gave the number back
+SHADOWED = "floorcast.dev/shadowed"  # until when, and for whom: somebody else keeps changing the number
 
+LEFT_OUT = "unset"  # the original of a field that was not there
 MOST_DIGITS = 10  # of a replica count, which has 32 bits: what is longer was not written by us
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Marks:
-    """The minimum that the user had, and the one that was written last."""
+    """The minimum that the user had (None: the field was left out), and the one that was written last."""
 
-    original: int
+    original: int | None
     last_written: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pause:
+    """A note that the object is to be left alone; `until` is a Unix time, None without an end."""
+
+    until: float | None
+    text: str
+
+    def lasts(self, *, now: float) -> bool:
+        """Whether it still counts."""
+        return self.until is None or now < self.until
 
 
 def read(thing: Json) -> Marks | None:
     """The marks; None where there are none, or none that can be read."""
     found = fields.mapping(thing, "metadata", "annotations")
+    left_out = fields.text(found, ORIGINAL) == LEFT_OUT
     original, last_written = (_number(found, key) for key in (ORIGINAL, LAST_WRITTEN))
-    return None if original is None or last_written is None else Marks(original, last_written)
+    if last_written is None or (original is None and not left_out):
+        return None
+    return Marks(original, last_written)
 
 
 def present(thing: Json) -> bool:
-    """Whether there is any mark, readable or not."""
+    """Whether there is any mark of a number that was moved, readable or not."""
     found = fields.mapping(thing, "metadata", "annotations")
     return ORIGINAL in found or LAST_WRITTEN in found
 
 
-def annotations(marks: Marks | None) -> dict[str, str | None]:
-    """The marks as a merge patch; None takes them away."""
+def annotations(marks: Marks | None, *, status: str = "") -> dict[str, str | None]:
+    """The marks as a merge patch; None takes them away. Whoever writes does no longer stand back."""
     if marks is None:
-        return {ORIGINAL: None, LAST_WRITTEN: None}
-    return {ORIGINAL: str(marks.original), LAST_WRITTEN: str(marks.last_written)}
+        return {ORIGINAL: None, LAST_WRITTEN: None, STATUS: None, SHADOWED: None}
+    original = LEFT_OUT if marks.original is None else str(marks.original)
+    return {ORIGINAL: original, LAST_WRITTEN: str(marks.last_written), STATUS: status or None, SHADOWED: None}
 
 
 def ours(live: int, marks: Marks | None) -> bool:
@@ -48,9 +69,35 @@ def ours(live: int, marks: Marks | None) -> bool:
     return marks is not None and marks.last_written == live
 
 
-def base(live: int, marks: Marks | None) -> int:
-    """The user's own minimum: what stood before ours, or what stands if somebody has changed it since."""
-    return marks.original if marks is not None and marks.last_written == live else live
+def original(live: int | None, marks: Marks | None, *, default: int) -> int | None:
+    """The user's own minimum: what stood before ours, or what stands if somebody has changed it since.
+
+    None is a field that is left out, which means `default`.
+    """
+    standing = default if live is None else live
+    return marks.original if marks is not None and marks.last_written == standing else live
+
+
+def pause(thing: Json, key: str) -> Pause | None:
+    """The note under `key` (RELEASED or SHADOWED); one that cannot be read has no end."""
+    found = fields.mapping(thing, "metadata", "annotations")
+    if key not in found:
+        return None
+    written = fields.text(found, key)
+    end = next((word for word in written.split() if word.startswith("until=")), "")
+    return Pause(fields.instant({"at": end.removeprefix("until=")}, "at"), written)
+
+
+def paused(text: str, *, until: float | None) -> str:
+    """A note as it is written: words for people, and the end for the next reader."""
+    if until is None:
+        return text
+    return f"{text} until={stamp(until)}"
+
+
+def stamp(at: float) -> str:
+    """A Unix time as the API server writes it."""
+    return dt.datetime.fromtimestamp(at, tz=dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _number(annotated: Json, key: str) -> int | None:

@@ -10,8 +10,13 @@ from predictor.cluster.resources import (
     DEPLOYMENTS,
     EVENTS,
     HPAS,
+    INFERENCE_SERVICES,
+    LEADER_WORKER_SETS,
+    LEASES,
     PODS,
     REPLICA_SETS,
+    ROLLOUTS,
+    SCALED_OBJECTS,
     STATEFUL_SETS,
     Resource,
 )
@@ -22,8 +27,13 @@ class Purpose(enum.StrEnum):
 
     OBSERVE = "observe"  # shadow mode needs no more
     WRITE_HPA = "write_hpa"  # control mode for targets with an HPA, and release
-    WRITE_SCALE = "write_scale"  # control mode for targets without
+    WRITE_KEDA = "write_keda"  # the same with a ScaledObject
+    WRITE_KSERVE = "write_kserve"  # the same with an InferenceService
+    WRITE_SCALE = "write_scale"  # control mode for Deployments and StatefulSets without an autoscaler, and from_zero
+    WRITE_LEADER_WORKER_SETS = "write_leader_worker_sets"  # the same for LeaderWorkerSets
+    WRITE_ROLLOUTS = "write_rollouts"  # the same for Argo Rollouts
     EVENTS = "events"  # optional: decisions in `kubectl describe`
+    LEAD = "lead"  # leader election, in the namespace of the lease only
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,17 +63,38 @@ class Missing:
 
 PERMISSIONS: tuple[Permission, ...] = (
     Permission("list", HPAS, Purpose.OBSERVE, "finds the HPA of a target, and what carries our annotations"),
+    Permission(
+        "list", SCALED_OBJECTS, Purpose.OBSERVE, "finds the ScaledObject of a target; unless owners leaves it out"
+    ),
+    Permission("list", INFERENCE_SERVICES, Purpose.OBSERVE, "finds the InferenceService above a target, where one is"),
     Permission("list", DEPLOYMENTS, Purpose.OBSERVE, "replicas and rollouts"),
     Permission("list", STATEFUL_SETS, Purpose.OBSERVE, "replicas and rollouts"),
+    Permission("list", LEADER_WORKER_SETS, Purpose.OBSERVE, "groups and rollouts, of targets of that kind"),
+    Permission("list", ROLLOUTS, Purpose.OBSERVE, "replicas and rollouts, of targets of that kind"),
     Permission("list", REPLICA_SETS, Purpose.OBSERVE, "which Deployment a pod belongs to; metadata only"),
     Permission("list", PODS, Purpose.OBSERVE, "supply and warm-up"),
     Permission("get", HPAS, Purpose.WRITE_HPA, "the newest version right before a write, and after a release"),
     Permission("patch", HPAS, Purpose.WRITE_HPA, "moves minReplicas"),
+    Permission("get", SCALED_OBJECTS, Purpose.WRITE_KEDA, "the newest version right before a write"),
+    Permission("patch", SCALED_OBJECTS, Purpose.WRITE_KEDA, "moves minReplicaCount"),
+    Permission("get", INFERENCE_SERVICES, Purpose.WRITE_KSERVE, "the newest version right before a write"),
+    Permission("patch", INFERENCE_SERVICES, Purpose.WRITE_KSERVE, "moves spec.predictor.minReplicas"),
     Permission("get", DEPLOYMENTS.scale(), Purpose.WRITE_SCALE, "the newest version right before a write"),
     Permission("patch", DEPLOYMENTS.scale(), Purpose.WRITE_SCALE, "sets the replicas where there is no autoscaler"),
     Permission("get", STATEFUL_SETS.scale(), Purpose.WRITE_SCALE, "the newest version right before a write"),
     Permission("patch", STATEFUL_SETS.scale(), Purpose.WRITE_SCALE, "sets the replicas where there is no autoscaler"),
+    *(
+        Permission(verb, resource.scale(), purpose, why)
+        for resource, purpose in (
+            (LEADER_WORKER_SETS, Purpose.WRITE_LEADER_WORKER_SETS),
+            (ROLLOUTS, Purpose.WRITE_ROLLOUTS),
+        )
+        for verb, why in (("get", "the newest version right before a write"), ("patch", "sets the replicas"))
+    ),
     Permission("create", EVENTS, Purpose.EVENTS, "tells of decisions where people look for them"),
+    Permission("get", LEASES, Purpose.LEAD, "sees which replica may write"),
+    Permission("create", LEASES, Purpose.LEAD, "makes the lease when there is none yet"),
+    Permission("update", LEASES, Purpose.LEAD, "takes, renews and gives back the lease"),
 )
 
 
@@ -94,13 +125,18 @@ def check_permissions(api: client.Api, wanted: Mapping[str, Iterable[Purpose]]) 
         Missing(permission, namespace)
         for namespace, purposes in wanted.items()
         for permission in PERMISSIONS
-        if permission.purpose in set(purposes) and not _allowed(api, permission, namespace)
+        if permission.purpose in set(purposes)
+        and not allowed(api, permission.verb, permission.resource, namespace=namespace)
     ]
 
 
-def _allowed(api: client.Api, permission: Permission, namespace: str) -> bool:
-    resource = permission.resource
-    attributes = {"namespace": namespace, "verb": permission.verb, "group": resource.group}
+def allowed(api: client.Api, verb: str, resource: Resource, *, namespace: str) -> bool:
+    """Whether this account may do that.
+
+    Raises:
+        ClusterError: the API server does not answer the question.
+    """
+    attributes = {"namespace": namespace, "verb": verb, "group": resource.group}
     attributes |= {"resource": resource.plural, "subresource": resource.subresource}
     review = api.create(
         ACCESS_REVIEWS,

@@ -1,37 +1,56 @@
 """The port to the cluster on the real API server."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import dataclasses
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import structlog
 
 from models.policy.decision import Decision
-from predictor.cluster import client, errors, fields, gpus, hpa, inventory, owners, pods, rollouts
+from predictor.cluster import client, contest, errors, fields, gpus, marks, owners, pods, rollouts, scaling
+from predictor.cluster.contest import Contests
 from predictor.cluster.events import Announcer
-from predictor.cluster.hpa import HpaActuator
-from predictor.cluster.inventory import Inventory
-from predictor.cluster.scale import ScaleActuator
+from predictor.cluster.inventory import Inventory, Lister, Stocktaking
+from predictor.cluster.ownership import Found, Ownership
 from predictor.cluster.warmups import WarmUps
-from predictor.ports import Refused, Workload, Written
+from predictor.ports import Owner, Refused, Workload, Written
 from predictor.targets import Mode, Target
 
 _log = structlog.get_logger(__name__)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a target's number was found at the last look, and why it is left alone, if it is."""
+
+    thing: owners.Object
+    owner: Owner
+    aim: Target
+    advice: errors.NotOursError | None
 
 
 class ClusterWorkloads:
     """Observes and writes targets. What the API server answers is a value, never an exception.
 
     Safe to use from several threads.
+
+    Args:
+        api: where to write, and to read what must not be old.
+        owners: the kinds of owner that are looked for and written.
+        lister: where objects are listed; the API server itself where nothing else is given.
     """
 
-    def __init__(self, api: client.Api) -> None:
+    def __init__(
+        self, api: client.Api, *, owners: Collection[Owner] = frozenset(Owner), lister: Lister | None = None
+    ) -> None:
         self._api = api
-        self._hpas = HpaActuator(api)
-        # From the highest owner down: a new kind of owner goes above the ones it makes.
-        self._actuators: Sequence[owners.Actuator] = (self._hpas, ScaleActuator(api))
+        self._ownership = Ownership(api, owners)
+        self._stocktaking = Stocktaking(lister or api, owners)
+        self._afresh = Stocktaking(api, owners)
+        self._contests = Contests()
         self._warm_ups = WarmUps()
         self._announcer = Announcer(api)
-        self._autoscaled: set[str] = set()  # targets that an HPA scaled when they were looked at
-        self._things: dict[str, owners.Object] = {}
+        self._autoscaled: set[str] = set()  # targets that an autoscaler scaled when they were looked at
+        self._places: dict[str, _Place] = {}
         self._serving: dict[str, tuple[pods.Serving, ...]] = {}
 
     def observe(self, targets: Sequence[Target], *, now: float) -> Mapping[str, Workload | Refused]:
@@ -42,7 +61,7 @@ class ClusterWorkloads:
             try:
                 if down is not None:
                     raise down  # one timeout a pass, not one a namespace
-                stock = inventory.take(self._api, namespace, (target.kind for target in within))
+                stock = self._stocktaking.take(namespace, within, now=now)
             except errors.ClusterError as error:
                 down = error if isinstance(error, errors.UnreachableError) else None
                 answers.update((target.key, _refused(error)) for target in within)
@@ -50,78 +69,103 @@ class ClusterWorkloads:
                 answers.update((target.key, self._state(target, stock, now=now)) for target in within)
         return answers
 
-    def write(self, target: Target, replicas: int, *, seen: Workload, now: float) -> Written | Refused:  # noqa: ARG002  (owners to come limit how often they are written)
+    def write(self, target: Target, replicas: int, *, seen: Workload, now: float) -> Written | Refused:
         """Sets the number unless it changed since it was `seen`."""
-        thing = self._things.get(target.key)
-        actuator = next((one for one in self._actuators if one.owner is seen.owner), None)
-        if thing is None or actuator is None:
+        place = self._places.get(target.key)
+        if place is None:
             return Refused("NotObserved", f"{target.key} was not observed with owner {seen.owner} before this write")
+        if place.advice is not None:
+            return _refused(place.advice)
         try:
-            return Written(actuator.write(target, replicas, thing=thing, seen=seen))
+            stands = self._ownership.write(place.aim, replicas, thing=place.thing, seen=seen, now=now)
         except errors.ClusterError as error:
             return _refused(error)
+        self._contests.wrote(target.key, place.thing.uid, stands)
+        return Written(stands)
 
     def serving(self, target: Target) -> tuple[pods.Serving, ...]:
         """The Ready pods of a target and their addresses, as of the last `observe`."""
         return self._serving.get(target.key, ())
 
     def announce(self, target: Target, decision: Decision) -> None:
-        """An Event on the object that is written; none in shadow mode, which leaves no trace in the cluster."""
-        thing = self._things.get(target.key)
-        if thing is not None and target.mode is Mode.CONTROL:
-            self._announcer.announce(thing, decision)
+        """Events on the object that carries the number; none in shadow mode, which leaves no trace in the cluster.
 
-    def release(self, target: Target) -> Written | Refused:
-        """Gives the original minimum back and takes the annotations away; safe to repeat."""
-        self._things.pop(target.key, None)
+        Where somebody keeps changing the number back, a note is left on the object too.
+        """
+        place = self._places.get(target.key)
+        if place is None or target.mode is not Mode.CONTROL:
+            return
+        if place.advice is None:
+            self._announcer.announce(place.thing, decision)
+            return
+        self._announcer.tell(place.thing, reason=place.advice.reason, message=str(place.advice), at=decision.at)
+        self._leave_note(target.key, place, now=decision.at)
+
+    def release(self, target: Target, *, note: str = "") -> Written | Refused:
+        """Gives the original minimum back and takes the annotations away; safe to repeat.
+
+        With a `note` another Floorcast that still runs in control mode leaves the target alone from then on.
+        """
+        self._places.pop(target.key, None)
         try:
-            for actuator in self._actuators:
-                standing = actuator.release(target)
-                if standing is not None:
-                    return Written(standing)
+            stock = self._afresh.take(target.namespace, (target,), now=float("inf"))
+            return Written(self._ownership.release(target, stock, note=note))
         except errors.ClusterError as error:
             return _refused(error)
-        return Refused("NotFound", f"nothing owns the replica count of {target.kind} {target.key}")
 
-    def release_all(self, namespace: str = "") -> Mapping[str, Written | Refused]:
-        """Releases everything that carries our annotations, configured or not, by "namespace/name" of the object.
+    def release_all(self, namespace: str = "", *, note: str = "") -> Mapping[str, Written | Refused]:
+        """Releases everything that carries our annotations, configured or not, by "Kind namespace/name" of the object.
 
         Args:
             namespace: where to look; empty for the whole cluster, which needs the permission to list there.
+            note: as in `release`.
 
         Raises:
             ClusterError: what is to be released cannot even be listed.
         """
         answers: dict[str, Written | Refused] = {}
-        for marked in self._hpas.marked(namespace):
-            key = f"{fields.text(marked, 'metadata', 'namespace')}/{fields.name(marked)}"
+        for actuator, found in self._ownership.marked(namespace):
+            key = f"{actuator.kind.kind} {fields.text(found, 'metadata', 'namespace')}/{fields.name(found)}"
             try:
-                answers[key] = Written(self._hpas.restore(marked))
+                answers[key] = Written(actuator.restore(found, note=note))
             except errors.ClusterError as error:
                 answers[key] = _refused(error)
-            _log.info("released", hpa=key, outcome=str(answers[key]))
         return answers
+
+    def resume(self, target: Target) -> Refused | None:
+        """Takes away the notes that say to leave the target alone; None when that is done."""
+        try:
+            self._ownership.resume(target, self._afresh.take(target.namespace, (target,), now=float("inf")))
+        except errors.ClusterError as error:
+            return _refused(error)
+        return None
+
+    def keep_only(self, keys: Collection[str]) -> None:
+        """Forgets all other targets."""
+        self._contests.keep_only(keys)
+        self._autoscaled &= set(keys)
+        self._places = {key: place for key, place in self._places.items() if key in keys}
+        self._serving = {key: serving for key, serving in self._serving.items() if key in keys}
 
     def _state(self, target: Target, stock: Inventory, *, now: float) -> Workload | Refused:
         try:
             state = self._workload(target, stock, now=now)
         except errors.ClusterError as error:
+            self._places.pop(target.key, None)
             return _refused(error)
         if target.mode is Mode.CONTROL:  # shadow mode leaves no trace in the cluster
-            self._announcer.tell_stuck(self._things[target.key], state.stuck, at=now)
+            self._announcer.tell_stuck(self._places[target.key].thing, state.stuck, at=now)
         return state
 
     def _workload(self, target: Target, stock: Inventory, *, now: float) -> Workload:
-        workload = stock.workload(target)
-        self._refuse_if_orphaned(target, stock)
-        number = owners.find(self._actuators, target, stock)
-        self._things[target.key] = number.thing
-        replicas = rollouts.asked_for(workload)
+        found = self._ownership.find(target, stock, now=now)
+        self._refuse_if_orphaned(target, found, stock)
+        replicas = rollouts.asked_for(found.workload)
         if replicas == 0:
-            raise errors.ScaledToZeroError(
-                f"{target.kind} {target.key} has 0 replicas: a floor does not wake it; scale it to at least 1"
-            )
-        running = stock.pods_of(workload)
+            found = self._started(target, found)
+        number, running = found.number, stock.pods_of(found.workload)
+        advice = self._advice(target, found, now=now)
+        self._places[target.key] = _Place(number.thing, number.owner, found.aim, advice)
         self._serving[target.key] = pods.serving(running)
         usual = self._warm_ups.usual(target.key, running, now=now, default=target.warm_up)
         return Workload(
@@ -134,18 +178,63 @@ class ClusterWorkloads:
             warm_up=usual,
             stuck=pods.stuck(running, now=now, usual=usual),
             gpus=max(map(gpus.count, running), default=0),
-            rollout=rollouts.under_way(target.kind, workload),
+            rollout=rollouts.under_way(found.aim.kind, found.workload),
             owner_problem=number.problem,
             adopted=number.adopted,
+            advice=_refused(advice) if advice is not None else None,
+            rival=self._rival(target, found, advice),
+            one_by_one=rollouts.one_by_one(found.aim.kind, found.workload),
         )
 
-    def _refuse_if_orphaned(self, target: Target, stock: Inventory) -> None:
+    def _started(self, target: Target, found: Found) -> Found:
+        """A workload that has no replicas, to be started again by whoever can."""
+        if not target.from_zero:
+            raise errors.ScaledToZeroError(
+                f"{target.kind} {target.key} has 0 replicas: a floor does not wake it; scale it to at least 1, or set"
+                " from_zero to have it started again"
+            )
+        # KEDA starts it by itself when its minimum is raised; an HPA that finds no replicas does nothing at all.
+        return self._ownership.awake(found) if found.number.owner is Owner.HPA else found
+
+    def _advice(self, target: Target, found: Found, *, now: float) -> errors.NotOursError | None:
+        """Why the number is not to be written: for what it is, or for what happened to our last writes."""
+        number = found.number
+        noted = marks.pause(found.thing, marks.SHADOWED)
+        if number.advice is not None and not isinstance(number.advice, errors.ContestedError):
+            self._contests.forget(target.key)
+        if number.advice is not None:
+            return number.advice
+        return self._contests.look(
+            target.key,
+            contest.Look(number.thing.uid, number.standing, noted=noted is not None),
+            now=now,
+            confirm=lambda: self._ownership.read(number.thing, number.owner, found.aim),
+        )
+
+    def _rival(self, target: Target, found: Found, advice: errors.NotOursError | None) -> str:
+        """Who keeps changing the number back: known to us, or to the Floorcast that left the note."""
+        if not isinstance(advice, errors.ContestedError):
+            return ""
+        return self._contests.rival(target.key) or contest.named(marks.pause(found.thing, marks.SHADOWED))
+
+    def _leave_note(self, key: str, place: _Place, *, now: float) -> None:
+        note = self._contests.to_note(key, now=now)
+        if not note:
+            return
+        _log.warning("somebody keeps changing the number back", target=key, rival=self._contests.rival(key))
+        try:
+            self._ownership.step_back(place.thing, place.owner, note)
+        except errors.ClusterError as error:
+            _log.warning("cannot leave a note on the object", target=key, reason=error.reason, detail=str(error))
+
+    def _refuse_if_orphaned(self, target: Target, found: Found, stock: Inventory) -> None:
         """An HPA that is deleted may be about to be replaced, or paused: its workload is nobody's to take over."""
-        if any(hpa.refers(one, target) for one in stock.hpas):
+        scalers = (*stock.hpas, *stock.scaled_objects)
+        if found.number.owner is not Owner.SCALE or any(scaling.aims_at(one, found.aim) for one in scalers):
             self._autoscaled.add(target.key)
         elif target.key in self._autoscaled:
             raise errors.OwnerGoneError(
-                f"the HPA of {target.kind} {target.key} is gone since Floorcast started; its replicas are left"
+                f"the autoscaler of {target.kind} {target.key} is gone since Floorcast started; its replicas are left"
                 " alone, for it may come back; restart Floorcast to let it set the replicas itself"
             )
 

@@ -16,7 +16,7 @@ from models.signals import Cause, Known, Signal, Unknown
 from predictor.board import Plans
 from predictor.grading import Grade
 from predictor.ports import Readings, Refused, Workload, Written
-from predictor.targets import Target
+from predictor.targets import Mode, Target
 from predictor.telemetry import table
 from predictor.telemetry.slate import Slate
 
@@ -79,8 +79,10 @@ class Metrics:
 
     def workload(self, target: Target, workload: Workload | Refused) -> None:
         """The state in the cluster, or why it cannot be had; then the figures go."""
-        refused = {workload.reason: 1.0} if isinstance(workload, Refused) else {}
-        self._slate.replace(table.WORKLOAD_REFUSED, target.key, values=refused)
+        refused = workload if isinstance(workload, Refused) else _left_alone(target, workload)
+        self._slate.replace(table.WORKLOAD_REFUSED, target.key, values={refused.reason: 1.0} if refused else {})
+        rival = workload.rival if isinstance(workload, Workload) else ""
+        self._slate.replace(table.FLOOR_CONTESTED, target.key, values={rival: 1.0} if rival else {})
         for metric, value in _figures(workload).items():
             self._slate.put(metric, target.key, value=value)
         self._slate.replace(table.REPLICAS, target.key, values=_states(workload))
@@ -197,6 +199,11 @@ class Metrics:
         qualities = {str(q): float(q is outlook.quality) for q in Quality} if isinstance(outlook, Forecast) else {}
         self._slate.put(table.FORECAST_LEVEL, target.key, signal, value=level)
         self._slate.replace(table.FORECAST_QUALITY, target.key, signal, values=qualities)
+
+
+def _left_alone(target: Target, workload: Workload) -> Refused | None:
+    """Why a target that is to be controlled is only advised on."""
+    return workload.advice if target.mode is Mode.CONTROL else None
 
 
 def _figures(workload: Workload | Refused) -> Mapping[table.Metric, float | None]:

@@ -7,7 +7,7 @@ from models.policy.decision import Decision
 from models.signals import Cause, Reading, Signal, Unknown
 from predictor.board import Plans
 from predictor.ports import Clock, Readings, Refused, Workload, Written
-from predictor.targets import Target
+from predictor.targets import Mode, Target
 from predictor.telemetry.health import Pulse
 from predictor.telemetry.metrics import Metrics
 
@@ -60,9 +60,10 @@ class Telemetry:
     def workload(self, target: Target, workload: Workload | Refused) -> None:
         """The state in the cluster, or why it cannot be had."""
         self._metrics.workload(target, workload)
-        refused = workload.reason if isinstance(workload, Refused) else None
-        if self._changed("workload", target.key, state=refused):
-            self._tell_refusal("workload", target, workload)
+        held = workload.advice if isinstance(workload, Workload) and target.mode is Mode.CONTROL else None
+        refused = workload if isinstance(workload, Refused) else held
+        if self._changed("workload", target.key, state=refused.reason if refused else None):
+            self._tell_refusal("workload", target, refused or workload)
         if isinstance(workload, Workload):
             usual = workload.warm_up
             seconds = warmup.warm_up(usual, default=target.warm_up)

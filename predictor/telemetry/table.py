@@ -149,6 +149,12 @@ REPLICAS_ASKED = _gauge("replicas_asked", "target", "replicas", "Replicas the wo
 WORKLOAD_REFUSED = _gauge(
     "workload_refused", "target reason", "1", "1 while a workload cannot be observed, or must be left alone, by reason."
 )
+FLOOR_CONTESTED = _gauge(
+    "floor_contested",
+    "target manager",
+    "1",
+    "1 while a target is only advised on because a field manager keeps changing the number back; docs/ownership.md.",
+)
 DECISIONS = _counter("decisions_total", "target reason", "decisions", "Decisions by their reason.")
 WRITES = _counter("writes_total", "target outcome", "writes", "Writes tried, written or refused.")
 WRITES_REFUSED = _counter("writes_refused_total", "target reason", "writes", "Writes refused, by reason.")

@@ -70,6 +70,7 @@ class FakeApiServer:
         requests: everything that was asked, in order.
         denied: "verb resource" pairs that are forbidden: "patch deployments/scale".
         tokens: bearer tokens that are accepted; None for any.
+        absent: plurals of kinds that it does not know.
         page: most objects in one answer to a list, whatever the client's limit.
     """
 
@@ -78,6 +79,7 @@ class FakeApiServer:
         self.requests: list[Request] = []
         self.denied: set[str] = set()
         self.tokens: set[str] | None = None
+        self.absent: set[str] = set()
         self.page = 500
         self._answers: dict[str, Answer] = {}
         self._before: dict[str, list[Callable[[], None]]] = {}
@@ -133,6 +135,10 @@ class FakeApiServer:
         """The requests that were `what`."""
         return [request for request in self.requests if request.what == what]
 
+    def written(self, what: str) -> list[Request]:
+        """The same without dry runs, which change nothing."""
+        return [request for request in self.asked(what) if "dryRun" not in request.query]
+
     def respond(self, request: Request) -> tuple[int, Mapping[str, str], bytes]:
         """Status, headers and body for a request."""
         with self._lock:
@@ -159,6 +165,8 @@ class FakeApiServer:
             raise RejectedError(401, "Unauthorized")
         if request.what in self.denied:
             raise RejectedError(403, f'User "tester" cannot {request.what}')
+        if request.resource.partition("/")[0] in self.absent:
+            raise RejectedError(404, "the server could not find the requested resource")
         if request.resource == "selfsubjectaccessreviews":
             return self._review(request.body)
         if request.verb == "create":
@@ -192,7 +200,8 @@ class FakeApiServer:
             raise RejectedError(409, "the object has been modified")
         after = merged(thing, request.body)
         _validate(plural, after)
-        return _scale(self.put(plural, after)) if subresource else self.put(plural, after)
+        stored = after if request.query.get("dryRun") == "All" else self.put(plural, after)
+        return _scale(stored) if subresource else stored
 
     def _review(self, body: Json) -> Json:
         asked = body["spec"]["resourceAttributes"]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from models.capacity import warmup
 from models.policy.context import Supply
-from predictor.cluster import fields, hpa, inventory, marks, pods, rollouts
+from predictor.cluster import fields, hpa, inventory, keda, kserve, marks, pods, rollouts, scaling
 from predictor.targets import Kind
 from tests.fakes.cluster_objects import target
 
@@ -21,12 +21,18 @@ OBJECTS = st.dictionaries(KEYS, THINGS, max_size=5)
 @settings(deadline=None)  # on a busy machine a first example of 0.3 s is no slow code
 @given(OBJECTS)
 def test_no_object_is_too_odd_to_read(thing: fields.Json) -> None:
-    hpa.refers(thing, target())
-    hpa.problem(thing)
-    marks.base(hpa.minimum(thing), marks.read(thing))
+    scaling.aims_at(thing, target())
+    for kind in (hpa.Hpa(), keda.ScaledObject(), kserve.InferenceService()):
+        kind.problem(thing)
+        kind.hands_off(thing)
+        kind.maximum(thing, otherwise=3)
+        kind.lowest(thing, base=1)
+    marks.original(fields.integer(thing, "spec", "minReplicas"), marks.read(thing), default=1)
+    marks.pause(thing, marks.RELEASED)
     fields.manager_of(thing, "spec", "minReplicas")
-    for kind in Kind:
-        rollouts.under_way(kind, thing)
+    for workload_kind in (*Kind, "Other"):
+        rollouts.under_way(workload_kind, thing)
+        rollouts.one_by_one(workload_kind, thing)
     pods.start(thing)
     inventory.by_workload([thing], [thing])
     assert isinstance(pods.supply([thing], now=0.0, usual=warmup.of_seconds()), Supply)

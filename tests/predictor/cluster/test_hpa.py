@@ -7,7 +7,6 @@ import pytest
 from predictor.cluster import marks
 from predictor.cluster.workloads import ClusterWorkloads
 from predictor.ports import Owner, Refused, Workload, Written
-from predictor.targets import Mode
 from tests.fakes import cluster_objects as objects
 from tests.fakes.api_server import FakeApiServer
 from tests.fakes.cluster_objects import NOW, target
@@ -39,8 +38,9 @@ def stored(server: FakeApiServer) -> dict[str, Any]:
 
 
 def annotations(server: FakeApiServer) -> dict[str, str]:
+    """The marks; the sentence for people aside."""
     found: dict[str, str] = stored(server)["metadata"].get("annotations", {})
-    return found
+    return {key: value for key, value in found.items() if key != marks.STATUS}
 
 
 def write(workloads: ClusterWorkloads, replicas: int, seen: Workload) -> Written | Refused:
@@ -65,8 +65,8 @@ def test_a_write_sets_the_minimum_and_leaves_both_marks_in_one_patch(
     assert write(workloads, 6, observed(workloads)) == Written(6)
     assert stored(server)["spec"]["minReplicas"] == 6
     assert annotations(server) == {marks.ORIGINAL: "2", marks.LAST_WRITTEN: "6"}
-    (patch,) = server.asked(PATCH)
-    assert patch.query == {"fieldManager": "floorcast"}
+    (patch,) = server.written(PATCH)
+    assert patch.query == {"fieldManager": "floorcast", "timeout": "2s"}
     assert patch.headers["content-type"] == "application/merge-patch+json"
 
 
@@ -76,9 +76,28 @@ def test_the_patch_carries_nothing_but_the_minimum_the_marks_and_the_version(
     seen = observed(workloads)
     version = stored(server)["metadata"]["resourceVersion"]
     write(workloads, 6, seen)
-    left = {marks.ORIGINAL: "2", marks.LAST_WRITTEN: "6"}
+    told = "2027-01-15T08:00:00Z minReplicas 2 -> 6 by Floorcast; own minimum 2, at most 10"
+    left = {marks.ORIGINAL: "2", marks.LAST_WRITTEN: "6", marks.STATUS: told}
+    left |= dict.fromkeys((marks.SHADOWED, marks.RELEASED))
     expected = {"metadata": {"resourceVersion": version, "annotations": left}, "spec": {"minReplicas": 6}}
-    assert server.asked(PATCH)[0].body == expected
+    assert [patch.body for patch in server.asked(PATCH)] == [expected, expected]
+
+
+def test_the_first_write_is_tried_out_at_the_server_and_later_ones_are_not(
+    server: FakeApiServer, workloads: ClusterWorkloads
+) -> None:
+    for replicas in (6, 8):
+        write(workloads, replicas, observed(workloads))
+    assert [patch.query.get("dryRun") for patch in server.asked(PATCH)] == ["All", None, None]
+
+
+def test_a_write_that_fails_when_tried_out_is_never_sent(server: FakeApiServer, workloads: ClusterWorkloads) -> None:
+    seen = observed(workloads)
+    server.answer(PATCH, 422)
+    outcome = write(workloads, 6, seen)
+    assert isinstance(outcome, Refused)
+    assert outcome.reason == "Invalid"
+    assert server.written(PATCH) == []
 
 
 def test_the_original_minimum_survives_further_writes(server: FakeApiServer, workloads: ClusterWorkloads) -> None:
@@ -145,7 +164,7 @@ def test_a_change_of_something_else_is_retried_in_silence(server: FakeApiServer,
 
     server.before(PATCH, status, status)
     assert write(workloads, 7, seen) == Written(7)
-    assert len(server.asked(PATCH)) == 3
+    assert len(server.asked(PATCH)) == 4  # one conflict of the dry run, one of the write
     assert stored(server)["status"]["currentReplicas"] == 4
 
 
@@ -186,7 +205,7 @@ def test_two_hpas_on_one_target_are_refused_by_name(server: FakeApiServer, workl
     server.put(HPAS, objects.hpa("another"))
     refused = refusal(workloads)
     assert refused.reason == "AmbiguousOwner"
-    assert "another and vllm-hpa" in refused.detail
+    assert "HPA another and HPA vllm-hpa" in refused.detail
 
 
 @pytest.mark.parametrize(
@@ -212,23 +231,19 @@ def test_the_version_of_the_targets_group_does_not_matter(server: FakeApiServer,
         ({"labels": {"scaledobject.keda.sh/name": "vllm-so"}}, "ScaledObject vllm-so"),
     ],
 )
-def test_an_hpa_that_a_controller_makes_is_left_alone(
+def test_an_hpa_that_a_controller_makes_is_advised_on_and_never_written(
     server: FakeApiServer, workloads: ClusterWorkloads, metadata: dict[str, Any], above: str
 ) -> None:
-    server.put(HPAS, objects.hpa(**metadata))
-    refused = refusal(workloads)
-    assert refused.reason == "OwnedElsewhere"
-    assert f"made by {above}" in refused.detail
-    assert "shadow mode" in refused.detail
-
-
-def test_an_hpa_that_a_controller_makes_can_be_watched_in_shadow_mode(
-    server: FakeApiServer, workloads: ClusterWorkloads
-) -> None:
-    server.put(HPAS, objects.hpa(low=3, **objects.owned_by("ScaledObject", "vllm-so")))
-    state = workloads.observe([target(mode=Mode.SHADOW)], now=NOW)["llm/vllm"]
-    assert isinstance(state, Workload)
+    server.put(HPAS, objects.hpa(low=3, **metadata))
+    state = observed(workloads)
     assert (state.owner, state.standing, state.base, state.maximum) == (Owner.HPA, 3, 3, 10)
+    assert state.advice is not None
+    assert state.advice.reason == "OwnedElsewhere"
+    assert f"made by {above}" in state.advice.detail
+    kind, _, _ = above.partition(" ")
+    assert f"set the minimum of the {kind} by hand" in state.advice.detail
+    assert write(workloads, 6, state) == state.advice
+    assert server.asked(PATCH) == []
 
 
 def test_a_workload_at_zero_is_left_asleep(server: FakeApiServer, workloads: ClusterWorkloads) -> None:

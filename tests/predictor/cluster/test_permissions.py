@@ -48,7 +48,9 @@ def test_observing_never_writes() -> None:
 
 def test_workload_objects_themselves_are_never_written() -> None:
     writable = {what.split()[1] for what in granted(*Purpose) if what.split()[0] != "list"}
-    assert writable == {"horizontalpodautoscalers", "deployments/scale", "statefulsets/scale", "events"}
+    kinds = ("deployments", "statefulsets", "leaderworkersets", "rollouts")
+    owners = {"horizontalpodautoscalers", "scaledobjects", "inferenceservices"}
+    assert writable == {*owners, *(f"{kind}/scale" for kind in kinds), "events", "leases"}
 
 
 def test_everything_that_is_asked_of_the_server_is_in_the_table(

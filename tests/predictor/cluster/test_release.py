@@ -128,7 +128,10 @@ def test_everything_marked_is_released_configured_or_not(server: FakeApiServer, 
     elsewhere = marked(1, 5, low=5)
     elsewhere["metadata"] |= {"namespace": "staging", "uid": "uid-elsewhere"}
     server.put(HPAS, elsewhere)
-    assert workloads.release_all() == {"llm/vllm-hpa": Written(3), "staging/vllm-hpa": Written(1)}
+    assert workloads.release_all() == {
+        "HorizontalPodAutoscaler llm/vllm-hpa": Written(3),
+        "HorizontalPodAutoscaler staging/vllm-hpa": Written(1),
+    }
     assert workloads.release_all() == {}
     assert stored(server, "untouched") == (4, {})
 
@@ -136,7 +139,7 @@ def test_everything_marked_is_released_configured_or_not(server: FakeApiServer, 
 def test_a_release_of_one_namespace_leaves_the_others(server: FakeApiServer, workloads: ClusterWorkloads) -> None:
     server.put(HPAS, marked(3, 8, low=8))
     assert workloads.release_all("staging") == {}
-    assert workloads.release_all("llm") == {"llm/vllm-hpa": Written(3)}
+    assert workloads.release_all("llm") == {"HorizontalPodAutoscaler llm/vllm-hpa": Written(3)}
 
 
 def test_one_that_cannot_be_released_does_not_stop_the_rest(server: FakeApiServer, workloads: ClusterWorkloads) -> None:
@@ -144,8 +147,8 @@ def test_one_that_cannot_be_released_does_not_stop_the_rest(server: FakeApiServe
     server.put(HPAS, marked(3, 8, low=8, name="b"))
     server.answer(PATCH, 500, times=1)
     outcomes = workloads.release_all("llm")
-    assert isinstance(outcomes["llm/a"], Refused)
-    assert outcomes["llm/b"] == Written(3)
+    assert isinstance(outcomes["HorizontalPodAutoscaler llm/a"], Refused)
+    assert outcomes["HorizontalPodAutoscaler llm/b"] == Written(3)
 
 
 def test_what_cannot_be_listed_is_an_error(server: FakeApiServer, workloads: ClusterWorkloads) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from predictor.cluster.workloads import ClusterWorkloads
 from predictor.ports import Owner, Refused, Workload, Written
-from predictor.targets import Kind, Mode, Target
+from predictor.targets import Kind, Target
 from tests.fakes import cluster_objects as objects
 from tests.fakes.api_server import FakeApiServer
 from tests.fakes.cluster_objects import NOW, target
@@ -34,10 +34,11 @@ def test_the_count_stands_and_the_bounds_are_the_configured_ones(
 def test_a_write_patches_nothing_but_the_scale(server: FakeApiServer, workloads: ClusterWorkloads) -> None:
     version = server.put("deployments", objects.deployment(replicas=3))["metadata"]["resourceVersion"]
     assert write(workloads, 5, observed(workloads)) == Written(5)
-    (patch,) = [request for request in server.requests if request.verb == "patch"]
-    assert patch.what == PATCH
-    assert patch.query == {"fieldManager": "floorcast"}
-    assert patch.body == {"metadata": {"resourceVersion": version}, "spec": {"replicas": 5}}
+    tried, patch = [request for request in server.requests if request.verb == "patch"]
+    assert tried.query == {"fieldManager": "floorcast", "timeout": "2s", "dryRun": "All"}
+    assert patch.query == {"fieldManager": "floorcast", "timeout": "2s"}
+    assert patch.what == tried.what == PATCH
+    assert patch.body == tried.body == {"metadata": {"resourceVersion": version}, "spec": {"replicas": 5}}
 
 
 def test_a_stateful_set_is_scaled_the_same_way(server: FakeApiServer, workloads: ClusterWorkloads) -> None:
@@ -113,15 +114,20 @@ def test_a_scale_that_names_no_pods_is_left_alone(server: FakeApiServer, workloa
     assert (outcome.reason, server.asked(PATCH)) == ("NoSelector", [])
 
 
-def test_a_workload_that_a_controller_makes_is_left_alone(server: FakeApiServer, workloads: ClusterWorkloads) -> None:
+def test_a_workload_that_a_controller_makes_is_advised_on_and_never_written(
+    server: FakeApiServer, workloads: ClusterWorkloads
+) -> None:
     owner = objects.owned_by("VLLMRuntime", "llama")
     server.put("deployments", objects.deployment())
     server.change("deployments", "llm", "vllm", metadata=owner)
-    state = workloads.observe([target()], now=NOW)["llm/vllm"]
-    assert isinstance(state, Refused)
-    assert state.reason == "OwnedElsewhere"
-    assert "made by VLLMRuntime llama" in state.detail
-    assert observed(workloads, target(mode=Mode.SHADOW)).owner is Owner.SCALE
+    state = observed(workloads)
+    assert state.owner is Owner.SCALE
+    assert state.advice is not None
+    assert state.advice.reason == "OwnedElsewhere"
+    assert "made by VLLMRuntime llama" in state.advice.detail
+    assert "set spec.deploymentConfig.replicas of the VLLMRuntime" in state.advice.detail
+    assert write(workloads, 5, state) == state.advice
+    assert server.asked(PATCH) == []
 
 
 def test_a_workload_at_zero_is_left_asleep(server: FakeApiServer, workloads: ClusterWorkloads) -> None:
@@ -145,4 +151,4 @@ def test_a_release_leaves_the_count_as_it_is(server: FakeApiServer, workloads: C
     write(workloads, 5, observed(workloads))
     assert workloads.release(target()) == Written(5)
     assert workloads.release(target()) == Written(5)
-    assert len(server.asked(PATCH)) == 1
+    assert len(server.written(PATCH)) == 1

@@ -32,6 +32,7 @@ def test_a_namespace_is_read_once_for_all_its_targets(server: FakeApiServer, wor
         "list horizontalpodautoscalers",
         "list pods",
         "list replicasets",
+        "list scaledobjects",
     ]
 
 
@@ -39,7 +40,7 @@ def test_only_the_kinds_that_are_configured_are_asked_for(server: FakeApiServer,
     server.put("statefulsets", objects.stateful_set())
     observe(workloads, target(kind=Kind.STATEFUL_SET))
     asked = {request.resource for request in server.requests}
-    assert asked == {"statefulsets", "horizontalpodautoscalers", "pods"}
+    assert asked == {"statefulsets", "horizontalpodautoscalers", "scaledobjects", "pods"}
 
 
 def test_replica_sets_are_asked_for_their_metadata_only(server: FakeApiServer, workloads: ClusterWorkloads) -> None:
@@ -60,7 +61,7 @@ def test_supply_and_warm_ups_come_from_the_targets_own_pods(server: FakeApiServe
     server.put("pods", stray)
     state = observe(workloads, target())["llm/vllm"]
     assert isinstance(state, Workload)
-    assert state.supply == Supply(1, 1, 1)
+    assert state.supply == Supply(1, 1, 1, ready_in=(100.0,))
     assert state.warm_up is not None
     assert (state.warm_up.measured, state.warm_up.seconds) == (1, None)
     assert [(one.pod, one.reason) for one in state.stuck] == [("stuck", "NotReady")]
@@ -83,7 +84,8 @@ def test_a_measured_warm_up_decides_what_counts_as_stuck(server: FakeApiServer, 
     server.put("replicasets", objects.replica_set())
     for name in ("a", "b", "c"):
         server.put("pods", objects.pod(name, created=-500, ready=-480))
-    server.put("pods", objects.pod("slow", created=-61))  # three warm-ups of 20 s and one second
+    # Three starts took 20 s; this one, which lasts, counts as far as it makes the usual start: 60 s. Three times that.
+    server.put("pods", objects.pod("slow", created=-181))
     state = observe(workloads, target())["llm/vllm"]
     assert isinstance(state, Workload)
     assert state.supply == Supply(3, 0, 1)

@@ -31,7 +31,7 @@ def everything() -> Metrics:
     metrics.tick("slow", seconds=0.1, outcome="finished", at=1000.0)
     metrics.late("slow")
     metrics.readings(TARGET, {Signal.ARRIVALS: Known(8, 990), Signal.WAITING: Unknown(Cause.STALE)}, now=1000.0)
-    metrics.workload(TARGET, examples.STUCK)
+    metrics.workload(TARGET, dataclasses.replace(examples.STUCK, rival="argocd-controller"))
     metrics.warm_up(TARGET, 80.0, measured=True)
     metrics.plans(TARGET, examples.PLANS)
     metrics.decision(TARGET, examples.decision())
@@ -191,7 +191,7 @@ def test_two_sets_of_metrics_do_not_share_anything() -> None:
 
 def test_phases_of_a_warm_up_and_stuck_pods_are_told_and_go_with_what_they_told_of() -> None:
     metrics = Metrics()
-    metrics.workload(TARGET, examples.STUCK)
+    metrics.workload(TARGET, dataclasses.replace(examples.STUCK, rival="argocd-controller"))
     start = {"target": KEY, "gpu": "", "phase": "start", "quantile": "0.9"}
     assert value(metrics, "warm_up_phase_seconds", **start) == 15
     assert value(metrics, "warm_up_phase_seconds", **{**start, "gpu": "H100", "phase": "schedule"}) == 10
