@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from predictor.settings import durations
+from predictor.targets import Mode
 
 if TYPE_CHECKING:  # the settings run the checks
     from predictor.settings.root import Settings
@@ -73,7 +74,7 @@ def queries_are_asked(settings: "Settings") -> Iterator[Contradiction]:
 
 
 def capacity_is_known(settings: "Settings") -> Iterator[Contradiction]:
-    """Every target needs to know what one replica carries, once."""
+    """What one replica carries is said once; a target that is controlled needs it said."""
     for place, common in _everyone(settings):
         capacity = common.capacity
         if capacity.concurrency is not None and capacity.knee is not None:
@@ -82,7 +83,8 @@ def capacity_is_known(settings: "Settings") -> Iterator[Contradiction]:
                 " concurrency is knee / (1 + headroom)"
             )
             yield Contradiction((*place, "capacity"), text)
-        if place[0] == "targets" and capacity.concurrency is None and capacity.knee is None:
+        unknown = capacity.concurrency is None and capacity.knee is None
+        if place[0] == "targets" and unknown and (common.mode or settings.mode) is settings.mode is Mode.CONTROL:
             text = "is missing; set it, here or in defaults, to the requests one replica serves at once"
             yield Contradiction((*place, "capacity", "concurrency"), text)
 
@@ -91,13 +93,37 @@ def quantiles_agree(settings: "Settings") -> Iterator[Contradiction]:
     """Lowering is never more anxious than raising, and nothing is asked for that is not forecast."""
     highest = max(settings.forecast.quantiles)
     for place, common in _everyone(settings):
-        upper, lower = common.quantiles.raise_, common.quantiles.lower
+        upper, lower = common.quantiles.raising, common.quantiles.lowering
         if lower > upper:
             text = f"{lower:g} is above quantiles.raise, {upper:g}; the floor would be raised and never lowered again"
             yield Contradiction((*place, "quantiles", "lower"), text)
         if upper > highest:
             text = f"{upper:g} is above the highest of forecast.quantiles, {highest:g}; add it there or lower it"
             yield Contradiction((*place, "quantiles", "raise"), text)
+
+
+def money_is_whole(settings: "Settings") -> Iterator[Contradiction]:
+    """A quantile from money takes both costs, and no other way to say it."""
+    for place, common in _everyone(settings):
+        given = common.quantiles
+        costs = {"miss_cost": given.miss_cost, "idle_cost": given.idle_cost}
+        missing = [name for name, cost in costs.items() if cost is None]
+        if len(missing) == 1:
+            (other, cost) = next((name, cost) for name, cost in costs.items() if cost is not None)
+            text = f"{cost:g} needs quantiles.{missing[0]}, which is not set; set both or neither"
+            yield Contradiction((*place, "quantiles", other), text)
+        elif not missing and "raise_" in given.model_fields_set:
+            text = f"{given.raise_:g} is given beside miss_cost and idle_cost, which say {given.raising:.3g}; keep one"
+            yield Contradiction((*place, "quantiles", "raise"), text)
+
+
+def pools_exist(settings: "Settings") -> Iterator[Contradiction]:
+    """A pool that a target joins is one."""
+    for place, common in _everyone(settings):
+        if common.gpus.pool and common.gpus.pool not in settings.gpu_pools:
+            known = ", ".join(settings.gpu_pools) or "none"
+            text = f"{common.gpus.pool!r} is no entry of gpu_pools; add it there, known: {known}"
+            yield Contradiction((*place, "gpus", "pool"), text)
 
 
 def bounds_agree(settings: "Settings") -> Iterator[Contradiction]:
@@ -174,6 +200,8 @@ CHECKS: tuple[Check, ...] = (
     queries_are_asked,
     capacity_is_known,
     quantiles_agree,
+    money_is_whole,
+    pools_exist,
     bounds_agree,
     forecast_grows,
     times_nest,

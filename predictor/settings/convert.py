@@ -1,22 +1,25 @@
 """From settings to what the core and the adapters are given; the only place that knows both."""
 
+import dataclasses
 import datetime as dt
 import zoneinfo
+from collections.abc import Mapping
 
-from models.capacity import profile
+from models.capacity import profile, trusting
 from models.forecasting.events import Event
 from models.forecasting.settings import ForecastSettings
 from models.policy.context import FloorSettings
 from models.policy.planning import Objectives
 from predictor.settings import events, workloads
 from predictor.settings.root import Settings
-from predictor.targets import KnownEvent, Mode, Target
+from predictor.targets import GpuLimits, KnownEvent, Learning, Mode, Target
 
 
 def targets(settings: Settings) -> tuple[Target, ...]:
     """The targets, in the order of the file, each with the mode it really has."""
     zone = zoneinfo.ZoneInfo(settings.forecast.zone)
-    return tuple(_target(one, ceiling=settings.mode, zone=zone) for one in settings.targets)
+    pools = settings.gpu_pools
+    return tuple(_target(one, ceiling=settings.mode, zone=zone, pools=pools) for one in settings.targets)
 
 
 def forecast(settings: Settings) -> ForecastSettings:
@@ -31,7 +34,7 @@ def forecast(settings: Settings) -> ForecastSettings:
     )
 
 
-def _target(given: workloads.TargetSettings, *, ceiling: Mode, zone: dt.tzinfo) -> Target:
+def _target(given: workloads.TargetSettings, *, ceiling: Mode, zone: dt.tzinfo, pools: Mapping[str, int]) -> Target:
     return Target(
         namespace=given.namespace,
         name=given.name,
@@ -45,7 +48,13 @@ def _target(given: workloads.TargetSettings, *, ceiling: Mode, zone: dt.tzinfo) 
         minimum=given.minimum,
         maximum=given.maximum,
         events=tuple(_event(one, zone) for one in given.events),
+        learning=Learning(given.capacity.ttft, given.capacity.learn, given.capacity.headroom),
+        gpus=_gpus(given.gpus, pools),
     )
+
+
+def _gpus(given: workloads.Gpus, pools: Mapping[str, int]) -> GpuLimits:
+    return GpuLimits(given.budget, given.per_replica, given.pool, pools[given.pool] if given.pool else None)
 
 
 def _event(given: events.EventSettings, zone: dt.tzinfo) -> KnownEvent:
@@ -64,8 +73,8 @@ def _event(given: events.EventSettings, zone: dt.tzinfo) -> KnownEvent:
 def _objectives(given: workloads.Defaults) -> Objectives:
     return Objectives(
         profile=_profile(given.capacity),
-        raise_quantile=given.quantiles.raise_,
-        lower_quantile=given.quantiles.lower,
+        raise_quantile=given.quantiles.raising,
+        lower_quantile=given.quantiles.lowering,
         drain=given.drain,
         floor=FloorSettings(**dict(given.floor)),
     )
@@ -75,7 +84,7 @@ def _profile(given: workloads.Capacity) -> profile.Profile:
     concurrency = given.concurrency
     if concurrency is None:
         if given.knee is None:
-            raise ValueError("neither concurrency nor knee is known: settings.checks lets no such target through")
+            return dataclasses.replace(trusting.default(), kv_tokens=given.kv_tokens)
         concurrency = profile.concurrency_target(knee=given.knee, headroom=given.headroom)
     return profile.Profile(
         concurrency=concurrency,

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from models.signals import Signal
 from predictor.settings import checks, sections, workloads
-from predictor.settings.section import key
+from predictor.settings.section import Number, key
 from predictor.targets import Mode
 
 PREFIX = "FLOORCAST__"
@@ -66,6 +66,14 @@ class Settings(pydantic_settings.BaseSettings):
     defaults: workloads.Defaults = key(workloads.Defaults(), "What every target takes unless it says otherwise.")
     targets: Annotated[tuple[workloads.TargetSettings, ...], pydantic.BeforeValidator(_empty_is_none)] = key(
         (), "The workloads to scale; every key of defaults may be set in a target too."
+    )
+    gpu_pools: Annotated[
+        dict[str, Annotated[int, Number, pydantic.Field(ge=1, le=1000000)]],
+        pydantic.BeforeValidator(_nothing_overridden),
+    ] = key(
+        {},
+        "GPUs that targets share, name -> number; a target joins with gpus.pool. Who asks first is served first: what"
+        " the others hold is not there for it.",
     )
     signals: Annotated[
         dict[str, dict[Annotated[str, pydantic.AfterValidator(_signal)], Annotated[str, pydantic.Field(min_length=1)]]],

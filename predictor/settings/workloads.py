@@ -4,6 +4,8 @@ from typing import Annotated
 
 import pydantic
 
+from models.capacity import economics
+from models.capacity.trusting import Learn
 from predictor.settings.durations import Duration
 from predictor.settings.events import EventSettings
 from predictor.settings.section import Number, Section, key
@@ -20,8 +22,8 @@ class Capacity(Section):
 
     concurrency: Positive | None = key(
         None,
-        "Requests in flight to plan one replica for. Give this, or knee. Too high and the replicas queue before new"
-        " ones are ready, too low and they idle.",
+        "Requests in flight to plan one replica for. Give this, or knee; a target in shadow mode may do without, and is"
+        " planned for a cautious 8. Too high and the replicas queue before new ones are ready, too low and they idle.",
         remedy="set it to the requests one replica serves at once",
     )
     knee: Positive | None = key(
@@ -47,6 +49,17 @@ class Capacity(Section):
         "Time a request takes on a replica that is not crowded. Unset: measured.",
         remedy="set it to what an uncrowded replica takes, or leave it out",
     )
+    ttft: Annotated[Duration, pydantic.Field(gt=0)] | None = key(
+        None,
+        "Your objective: p95 of the time to the first token. Set it, and Floorcast learns from serving at which load it"
+        " is met and at which it is not.",
+        remedy="set it to the time to the first token you promise, as 2s",
+    )
+    learn: Learn = key(
+        Learn.LOWER,
+        "What that may do to the figures above: off, warn says it only, lower plans for less (by half at most) where"
+        " the objective was missed at what is planned for, both plans for more, too. Only used with ttft.",
+    )
     kv_tokens: Positive | None = key(
         None,
         "KV-cache capacity of one replica in tokens, from the engine's start-up log. Unset: not planned for.",
@@ -69,6 +82,45 @@ class Quantiles(Section):
         "The same for the longer horizon that must agree before the floor is lowered.",
         remedy="0.8 to 0.95 suits most services",
     )
+
+    miss_cost: Positive | None = key(
+        None,
+        "What a replica missing for an hour costs you, in any currency. With idle_cost it takes the place of raise:"
+        " miss_cost / (miss_cost + idle_cost).",
+        remedy="set it to what an hour of one replica's worth of late answers costs you",
+    )
+    idle_cost: Positive | None = key(
+        None,
+        "What a replica idling for an hour costs, in the same currency: its price.",
+        remedy="set it to the price of a replica for an hour",
+    )
+
+    @property
+    def raising(self) -> float:
+        """The raising quantile, from money where that is given."""
+        if self.miss_cost is None or self.idle_cost is None:
+            return self.raise_
+        return economics.quantile(miss=self.miss_cost, idle=self.idle_cost)
+
+    @property
+    def lowering(self) -> float:
+        """The lowering quantile; never surer than the raising one unless somebody says so."""
+        return self.lower if "lower" in self.model_fields_set else min(self.lower, self.raising)
+
+
+class Gpus(Section):
+    """How many GPUs a target may take: a limit in addition to the maximum."""
+
+    budget: Count | None = key(
+        None,
+        "GPUs that all replicas together may use. What more is wanted is reported, not asked for. Unset: no limit.",
+        ge=1,
+        le=1000000,
+    )
+    per_replica: Count | None = key(
+        None, "GPUs of one replica. Unset: read off its pods.", ge=1, le=10000, remedy="leave it out to have it read"
+    )
+    pool: str = key("", "Name of an entry of gpu_pools that this target shares with others; empty for none.")
 
 
 class Floor(Section):
@@ -112,6 +164,7 @@ class Defaults(Section):
         remedy="set it to what a new replica takes from created to Ready",
     )
     quantiles: Quantiles = key(Quantiles(), "How sure to be.")
+    gpus: Gpus = key(Gpus(), "GPUs that may be used.")
     floor: Floor = key(Floor(), "How the floor moves.")
     drain: Duration = key(
         60.0,
@@ -158,7 +211,7 @@ class TargetSettings(Defaults):
 def with_defaults(target: dict[str, object], defaults: dict[str, object]) -> dict[str, object]:
     """The raw target over the raw defaults, section by section."""
     merged = {**defaults, **target}
-    for name in ("capacity", "quantiles", "floor"):
+    for name in ("capacity", "quantiles", "gpus", "floor"):
         own, common = target.get(name), defaults.get(name)
         if isinstance(common, dict) and (own is None or isinstance(own, dict)):
             merged[name] = {**_unrivalled(common, own or {}), **(own or {})}

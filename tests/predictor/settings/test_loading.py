@@ -182,3 +182,21 @@ def test_the_file_is_found_by_variable_then_by_its_usual_places(
     assert str(loading.find()) == "config/floorcast.yaml"
     monkeypatch.setenv(loading.PATH_VARIABLE, "other.yaml")
     assert str(loading.find()) == "other.yaml"
+
+
+def test_the_quantile_may_come_from_money(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        """
+        gpu_pools: {h100: 16}
+        targets:
+        - {namespace: llm, name: money, capacity: {knee: 48}, quantiles: {miss_cost: 66.5, idle_cost: 3.5}}
+        - {namespace: llm, name: cheap, capacity: {knee: 48}, quantiles: {miss_cost: 4, idle_cost: 4}}
+        - {namespace: llm, name: unknown, gpus: {budget: 8, pool: h100}}
+        """
+    )
+    money, cheap, unknown = convert.targets(loading.load(path))
+    assert (money.objectives.raise_quantile, money.objectives.lower_quantile) == (pytest.approx(0.95), 0.9)
+    assert (cheap.objectives.raise_quantile, cheap.objectives.lower_quantile) == (0.5, 0.5)
+    assert (unknown.objectives.profile.concurrency, unknown.objectives.profile.source) == (8, "default")
+    assert (unknown.gpus.budget, unknown.gpus.pool, unknown.gpus.pooled) == (8, "h100", 16)

@@ -92,7 +92,7 @@ CASES: dict[str, tuple[str | bytes, str]] = {
         "config.yaml: targets[0].namespace: is missing; name its namespace: lower-case letters, digits and -",
     ),
     "no capacity": (
-        "targets: [{namespace: llm, name: chat}]",
+        "mode: control\ntargets: [{namespace: llm, name: chat}]",
         (
             "config.yaml: targets[0].capacity.concurrency: is missing; set it, here or in defaults, to the requests one"
             " replica serves at once"
@@ -104,6 +104,24 @@ CASES: dict[str, tuple[str | bytes, str]] = {
             "config.yaml: targets[0].capacity: concurrency 40 and knee 48 are both given; give one: concurrency is"
             " knee / (1 + headroom)"
         ),
+    ),
+    "half a price": (
+        "targets: [{namespace: a, name: b, capacity: {knee: 4}, quantiles: {miss_cost: 60}}]",
+        (
+            "config.yaml: targets[0].quantiles.miss_cost: 60 needs quantiles.idle_cost, which is not set; set both or"
+            " neither"
+        ),
+    ),
+    "a quantile beside its price": (
+        "targets: [{namespace: a, name: b, capacity: {knee: 4}, quantiles: {raise: .9, miss_cost: 60, idle_cost: 3}}]",
+        (
+            "config.yaml: targets[0].quantiles.raise: 0.9 is given beside miss_cost and idle_cost, which say 0.952;"
+            " keep one"
+        ),
+    ),
+    "a pool that is none": (
+        "gpu_pools: {h100: 16}\ntargets: [{namespace: a, name: b, capacity: {knee: 4}, gpus: {pool: h200}}]",
+        "config.yaml: targets[0].gpus.pool: 'h200' is no entry of gpu_pools; add it there, known: h100",
     ),
     "the same target twice": (
         "targets: [{namespace: a, name: b, capacity: {knee: 4}}, {namespace: a, name: b, capacity: {knee: 4}}]",
