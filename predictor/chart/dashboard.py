@@ -88,10 +88,11 @@ PANELS = (
         unit="percentunit",
     ),
     Panel(
-        "Warm-up",
-        "From a pod's creation to Ready, as planned with, and how far ahead is looked.",
+        "Warm-up by phase",
+        "p90 of each phase of the starts seen, what is planned with, and how far ahead is looked.",
         (
-            Curve(_of(table.WARM_UP), "{{target}} {{source}}"),
+            Curve(_of(table.WARM_UP_PHASE, 'quantile="0.9"'), "{{target}} {{gpu}} {{phase}}"),
+            Curve(_of(table.WARM_UP), "{{target}} planned with, {{source}}"),
             Curve(_of(table.HORIZON), "{{target}} horizon for {{horizon}}"),
         ),
         unit="s",

@@ -24,9 +24,9 @@ Made from `predictor/cluster/permissions.py` by `python -m predictor.generate`; 
 
 Everything Floorcast asks of the API server, and why. The chart makes one Role (or ClusterRole) for each purpose:
 `observe` always, `lead` in its own namespace with `config.leader_election.enabled`, the others while `config.mode` is
-`control` and `rbac.grant` says so. What is listed of KEDA, KServe, LeaderWorkerSets and Argo Rollouts goes with their own
-lines there. Each verb is needed: a test takes them away one at a time. The service asks for what it lacks at its start
-and names it in the log; anybody may ask that (SelfSubjectAccessReview), so that needs no permission.
+`control` and `rbac.grant` says so. What is listed of KEDA, KServe, LeaderWorkerSets and Argo Rollouts goes with their
+own lines there. Each verb is needed: a test takes them away one at a time. The service asks for what it lacks at its
+start and names it in the log; anybody may ask that (SelfSubjectAccessReview), so that needs no permission.
 
 """
 
@@ -39,8 +39,8 @@ def value_of(purpose: Purpose) -> str:
 def templates() -> str:
     """templates/_rules.tpl: a named template `floorcast.rules.PURPOSE` for each purpose.
 
-    To look at an API that not every cluster has is no part of `observe`: it is `observe.PURPOSE` of the one purpose that
-    is about that API.
+    To look at an API that not every cluster has is no part of `observe`: it is `observe.PURPOSE` of the one purpose
+    that is about that API.
     """
     told = {value_of(purpose): permissions.rules([purpose]) for purpose in Purpose if purpose is not Purpose.OBSERVE}
     told[Purpose.OBSERVE] = _granted(one for one in _observed() if _only_for(one) is None)
