@@ -19,6 +19,7 @@ from predictor.cluster.errors import ClusterError
 from predictor.cluster.permissions import Purpose
 from predictor.cluster.workloads import ClusterWorkloads
 from predictor.errors import ConfigurationError
+from predictor.leading import Alone, Replica
 from predictor.loops import Loops, World
 from predictor.ports import Refused, Written
 from predictor.schedule import Job, Schedule
@@ -49,7 +50,12 @@ class Service:
         self._stop = threading.Event()
         self._targets = convert.targets(settings)
         self._clock = SystemClock()
-        self._api = Api(wiring.access(settings.kubernetes), wait=self._stop.wait)
+        self._leadership = (
+            Replica(wiring.terms(settings), wiring.access(settings.kubernetes), self._clock)
+            if settings.leader_election.enabled
+            else Alone()
+        )
+        self._api = Api(wiring.access(settings.kubernetes), wait=self._stop.wait, may_write=self._leadership.guard)
         self._workloads = ClusterWorkloads(self._api)
         self._metrics = Metrics()
         self._metrics.targets(self._targets)
@@ -85,8 +91,10 @@ class Service:
         threading.Thread(target=self._tell_missing_permissions, name="permissions", daemon=True).start()
         # What the libraries made at import is never garbage: walking over it would stop a tick for a tenth of a second.
         gc.freeze()
+        self._leadership.start()
         self._schedule.start()
         while not self._stop.wait(WATCH):
+            self._metrics.leader(leads=self._leadership.leads())
             if self._schedule.keep_pace():
                 _log.warning("the wall clock jumped: the loops were set anew")
             if self._watch is not None:
@@ -145,7 +153,7 @@ class Service:
         if self._settings.mode is Mode.SHADOW:
             for target in targets:
                 _log.warning("target named no more, in shadow mode its floor stays as it is", target=target.key)
-        elif targets:
+        elif targets and self._leadership.leads():
             threading.Thread(target=give_back, args=(self._workloads, targets), name="give-up", daemon=True).start()
 
     def _state(self) -> Mapping[str, object]:
@@ -157,7 +165,7 @@ class Service:
         workloads = ObservedWorkloads(self._workloads, self._metrics)
         learned = self._learned
         loops = Loops(
-            World(self._clock, source, workloads, self._telemetry),
+            World(self._clock, source, workloads, self._telemetry, leads=self._leadership.leads),
             learned.board,
             history=learned.history,
             outlooks=learned.outlooks,
@@ -173,13 +181,17 @@ class Service:
         return Schedule(jobs, clock=self._clock, late=self._telemetry.late)
 
     def _end(self) -> int:
+        if not self._settings.release_on_exit:
+            self._leadership.halt()  # the lease lasts longer than a tick gets to end
         whole = self._schedule.stop(within=GRACE)
         if not whole:
             _log.warning("a tick did not end in time and is left behind", seconds=GRACE)
-        if self._settings.release_on_exit:
+        if self._settings.release_on_exit and self._leadership.leads():
             whole = whole and self._release()
             if not whole:
                 _log.warning("not every floor was given back; `floorcast release` does it")
+        self._leadership.end(idle=whole)
+        self._api.close()
         self._server.stop()
         _log.info("stopped")
         return 0 if whole else 1
@@ -204,6 +216,8 @@ class Service:
             purposes = wanted.setdefault(target.namespace, {Purpose.OBSERVE})
             if target.mode is Mode.CONTROL:
                 purposes |= {Purpose.WRITE_HPA, Purpose.WRITE_SCALE, Purpose.EVENTS}
+        if self._settings.leader_election.enabled:
+            wanted.setdefault(wiring.terms(self._settings).namespace, set()).add(Purpose.LEAD)
         try:
             for missing in permissions.check_permissions(self._api, wanted):
                 _log.warning("permission missing", problem=str(missing))

@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol, TypeAlias
 
@@ -57,14 +57,19 @@ class Recorder(Protocol):
         ...
 
 
+def _always() -> bool:
+    return True
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class World:
-    """Everything outside, by port."""
+    """Everything outside, by port; `leads` tells whether this replica is the one that writes."""
 
     clock: Clock
     source: SignalSource
     workloads: Workloads
     recorder: Recorder
+    leads: Callable[[], bool] = _always
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -183,12 +188,14 @@ class Loops:
         self._record(entry, workload, now=now)
 
     def _carry_out(self, entry: Entry, workload: Workload, decision: Decision, *, now: float) -> bool:
-        """Writes the number where that is to be done; False when it was refused."""
+        """Writes the number where that is to be done; False when it was refused, or is another replica's to do."""
         if entry.target.mode is Mode.SHADOW or workload.advice:
             entry.shadow_floor = decision.replicas
             entry.refused = None if entry.target.mode is Mode.SHADOW else workload.advice
             return entry.refused is None
         entry.shadow_floor = None
+        if not self._world.leads():
+            return False
         if decision.changes:
             outcome = self._world.workloads.write(entry.target, decision.replicas, seen=workload, now=now)
             entry.refused = outcome if isinstance(outcome, Refused) else None

@@ -1,9 +1,14 @@
 """From settings to adapters: what the composition root puts behind each port."""
 
+import socket
+import uuid
+from pathlib import Path
+
 from models.forecasting.engine import Forecaster
-from predictor.cluster import pods
+from predictor.cluster import lease, pods
 from predictor.cluster.access import Access
 from predictor.cluster.workloads import ClusterWorkloads
+from predictor.errors import ConfigurationError
 from predictor.history import History
 from predictor.outlooks import Outlooks, Pace
 from predictor.ports import SignalSource
@@ -12,6 +17,9 @@ from predictor.settings.root import Settings
 from predictor.signals import catalog, shelf
 from predictor.signals.prometheus import PrometheusSettings, PrometheusSource
 from predictor.signals.scrape import Page, ScrapeSettings, ScrapeSource
+
+OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+IDENTITY = f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}"  # a process that starts anew is not the one that stopped
 
 
 def access(given: sections.Kubernetes) -> Access:
@@ -24,6 +32,34 @@ def access(given: sections.Kubernetes) -> Access:
         context=given.context,
         timeout=given.request_timeout,
     )
+
+
+def terms(settings: Settings) -> lease.Terms:
+    """The lease of this installation, for this process.
+
+    Raises:
+        ConfigurationError: its namespace is not known.
+    """
+    given = settings.leader_election
+    return lease.Terms(
+        namespace=given.namespace or _own_namespace(),
+        name=given.name,
+        identity=IDENTITY,
+        duration=given.lease,
+        renew=given.renew,
+        retry=given.retry,
+    )
+
+
+def _own_namespace() -> str:
+    """That of the pod we run in."""
+    try:
+        return OWN_NAMESPACE.read_text().strip()
+    except OSError as error:
+        raise ConfigurationError(
+            "leader_election.namespace: is not set, and this is no pod that has a namespace of its own; set it to where"
+            " the Lease is to be"
+        ) from error
 
 
 def source(settings: Settings, workloads: ClusterWorkloads) -> SignalSource:

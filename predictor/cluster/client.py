@@ -5,7 +5,7 @@ import http
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import kubernetes.client
@@ -16,7 +16,8 @@ import urllib3.exceptions
 from predictor.cluster import access as accesses
 from predictor.cluster import errors, fields
 from predictor.cluster.fields import Json
-from predictor.cluster.resources import Resource
+from predictor.cluster.resources import ACCESS_REVIEWS, Resource
+from predictor.cluster.streams import Stream
 
 FIELD_MANAGER = "floorcast"
 PAGE = 500  # objects per list request: what kubectl asks for
@@ -26,6 +27,8 @@ LONGEST_SILENCE = 60.0  # seconds for which a Retry-After is believed
 
 _MERGE_PATCH = "application/merge-patch+json"
 _METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+_EACH_METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+_METHODS = {"patch": "PATCH", "create": "POST", "update": "PUT"}
 
 _log = structlog.get_logger(__name__)
 
@@ -45,7 +48,12 @@ class Call:
     @property
     def method(self) -> str:
         """HTTP method of the verb."""
-        return {"patch": "PATCH", "create": "POST"}.get(self.verb, "GET")
+        return _METHODS.get(self.verb, "GET")
+
+    @property
+    def writes(self) -> bool:
+        """Whether it changes anything; a question about permissions is sent like a write and is none."""
+        return self.verb in _METHODS and self.resource != ACCESS_REVIEWS
 
     @property
     def path(self) -> str:
@@ -69,6 +77,8 @@ class Api:
         access: where it is.
         wait: sleeps for the seconds given and returns whether the process is to stop; a stop event's `wait` does.
         monotonic: seconds from a clock that never goes back.
+        may_write: asked right before each write is sent; False when another replica may be writing. None where
+            there is no other.
     """
 
     def __init__(
@@ -77,8 +87,10 @@ class Api:
         *,
         wait: Callable[[float], bool] | None = None,
         monotonic: Callable[[], float] = time.monotonic,
+        may_write: Callable[[], bool] | None = None,
     ) -> None:
         self._access = access
+        self._may_write = may_write
         self._wait = wait or threading.Event().wait
         self._monotonic = monotonic
         self._client = accesses.connect(access)
@@ -104,13 +116,47 @@ class Api:
             selector: field selector.
             names_only: metadata is enough.
         """
+
+        def read() -> list[Json]:
+            pages = self.pages(resource, namespace=namespace, selector=selector, names_only=names_only)
+            return [thing for page in pages for thing in fields.mappings(page, "items")]
+
+        try:
+            return read()
+        except errors.ExpiredError:
+            return read()  # the snapshot behind the pages is kept for minutes only: start over, once
+
+    def pages(
+        self, resource: Resource, *, namespace: str = "", selector: str = "", names_only: bool = False
+    ) -> Iterator[Json]:
+        """The same page by page, as the API server's List objects; for what need not be in memory at once."""
         call = Call("list", resource, namespace, accept=_METADATA_ONLY if names_only else "application/json")
         query = (("limit", str(PAGE)), *((("fieldSelector", selector),) if selector else ()))
-        call = dataclasses.replace(call, query=query)
-        try:
-            return self._pages(call)
-        except errors.ExpiredError:
-            return self._pages(call)  # the snapshot behind the pages is kept for minutes only: start over, once
+        more: tuple[tuple[str, str], ...] = ()
+        while True:
+            page = self._ask(dataclasses.replace(call, query=(*query, *more)))
+            yield page
+            left = fields.text(page, "metadata", "continue")
+            if not left:
+                return
+            more = (("continue", left),)
+
+    def watch(self, resource: Resource, asked: "Watched") -> Stream:
+        """What changes from now on; the caller closes it. Raises as any request when it is not granted."""
+        accept = _EACH_METADATA_ONLY if asked.names_only else "application/json"
+        call = Call("watch", resource, asked.namespace, query=asked.query, accept=accept)
+        self._respect_silence(call)
+        # Silence for longer than the window and an answer's time means that the connection is dead.
+        timeout = (self._access.timeout, asked.window + self._access.timeout)
+        client = self._client
+        response = self._open(client, call, timeout=timeout)
+        if response.status == http.HTTPStatus.UNAUTHORIZED:
+            self._take(response, call)
+            self._log_in_again(client)
+            response = self._open(self._client, call, timeout=timeout)
+        if response.status != http.HTTPStatus.OK:
+            raise _rejection(call, self._take(response, call))
+        return Stream(response.response, str(call))
 
     def patch(self, resource: Resource, change: Json, *, namespace: str, name: str, dry_run: bool = False) -> Json:
         """Merges `change` into one object as our field manager and returns the object after it.
@@ -125,16 +171,10 @@ class Api:
         manager = (("fieldManager", FIELD_MANAGER),)
         return self._ask(Call("create", resource, namespace, query=manager, body=thing))
 
-    def _pages(self, call: Call) -> list[Json]:
-        found: list[Json] = []
-        more = ""
-        while True:
-            query = (*call.query, ("continue", more)) if more else call.query
-            page = self._ask(dataclasses.replace(call, query=query))
-            found.extend(fields.mappings(page, "items"))
-            more = fields.text(page, "metadata", "continue")
-            if not more:
-                return found
+    def replace(self, resource: Resource, thing: Json, *, namespace: str, name: str) -> Json:
+        """Puts `thing` in the place of the version it names, and returns it as it then is."""
+        manager = (("fieldManager", FIELD_MANAGER),)
+        return self._ask(Call("update", resource, namespace, name, query=manager, body=thing))
 
     def _ask(self, call: Call) -> Json:
         """The answer; comes back as often as the API server asks for it, and logs in again once."""
@@ -152,12 +192,29 @@ class Api:
         raise AssertionError("the last try always returns or raises")
 
     def _send(self, client: kubernetes.client.ApiClient, call: Call) -> "_Answer":
+        timeout = self._access.timeout
+        if call.writes and self._may_write is not None:
+            # The API server gives up a write when we do: one that hangs there must not happen after the lease is over.
+            call = dataclasses.replace(call, query=(*call.query, ("timeout", f"{timeout:g}s")))
+        return self._take(self._open(client, call, timeout=timeout), call)
+
+    def _open(
+        self, client: kubernetes.client.ApiClient, call: Call, *, timeout: float | tuple[float, float]
+    ) -> kubernetes.client.rest.RESTResponse:
         request = _prepare(client, call)
+        if call.writes and self._may_write is not None and not self._may_write():
+            raise errors.NotLeaderError(f"{call}: not sent: another replica holds the lease, or may by now")
         try:
-            response = client.call_api(*request, _request_timeout=self._access.timeout)
-            body = response.read()  # type: ignore[no-untyped-call]  # the client types its models only
+            return client.call_api(*request, _request_timeout=timeout)
         except (urllib3.exceptions.HTTPError, kubernetes.client.ApiException) as error:
-            raise errors.UnreachableError(f"{call}: no answer from the API server: {_brief(error)}") from error
+            raise _unreachable(call, error) from error
+
+    def _take(self, response: kubernetes.client.rest.RESTResponse, call: Call) -> "_Answer":
+        """The whole answer; the connection is free for the next request then."""
+        try:
+            body = response.read()  # type: ignore[no-untyped-call]  # the client types its models only
+        except urllib3.exceptions.HTTPError as error:
+            raise _unreachable(call, error) from error
         return _Answer(response.status, response.headers, bytes(body))
 
     def _log_in_again(self, rejected: kubernetes.client.ApiClient) -> None:
@@ -179,6 +236,36 @@ class Api:
         left = self._silent_until - self._monotonic()
         if left > 0:
             raise errors.TooManyRequestsError(f"{call}: the API server asked to come back in {left:.0f} s; not sent")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Watched:
+    """What a watch is asked for.
+
+    Attributes:
+        since: resource version from which on changes are wanted.
+        window: seconds after which the API server ends it.
+        namespace: where; empty for all namespaces.
+        selector: field selector.
+        names_only: metadata is enough.
+    """
+
+    since: str
+    window: float
+    namespace: str = ""
+    selector: str = ""
+    names_only: bool = False
+
+    @property
+    def query(self) -> tuple[tuple[str, str], ...]:
+        """The request's query. A bookmark says how far we are where nothing happens."""
+        return (
+            ("watch", "true"),
+            ("allowWatchBookmarks", "true"),
+            ("resourceVersion", self.since),
+            ("timeoutSeconds", f"{max(self.window, 1):.0f}"),
+            *((("fieldSelector", self.selector),) if self.selector else ()),
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -258,6 +345,10 @@ def _message(body: bytes) -> str:
         return fields.text(json.loads(body), "message")
     except ValueError:
         return body[:120].decode(errors="replace")
+
+
+def _unreachable(call: Call, error: Exception) -> errors.UnreachableError:
+    return errors.UnreachableError(f"{call}: no answer from the API server: {_brief(error)}")
 
 
 def _brief(error: Exception) -> str:

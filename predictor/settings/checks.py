@@ -194,6 +194,26 @@ def one_way_in(settings: "Settings") -> Iterator[Contradiction]:
         yield Contradiction(("kubernetes", "server"), text)
 
 
+def leases_outlive_their_holders(settings: "Settings") -> Iterator[Contradiction]:
+    """The last write of one holder is over before the next one begins."""
+    election, longest = settings.leader_election, settings.kubernetes.request_timeout
+    if not election.enabled:
+        return
+    if election.retry >= election.renew:
+        text = (
+            f"{durations.written(election.retry)} is not below renew, {durations.written(election.renew)}: the lease"
+            " would be over before it is renewed; a fifth of renew suits"
+        )
+        yield Contradiction(("leader_election", "retry"), text)
+    if election.renew + longest > election.lease or election.renew >= election.lease:
+        text = (
+            f"{durations.written(election.renew)} and kubernetes.request_timeout, {durations.written(longest)}, are"
+            f" together longer than lease, {durations.written(election.lease)}: a write could still be under way when"
+            " another replica begins; shorten one or lengthen lease"
+        )
+        yield Contradiction(("leader_election", "renew"), text)
+
+
 CHECKS: tuple[Check, ...] = (
     targets_differ,
     series_differ,
@@ -207,6 +227,7 @@ CHECKS: tuple[Check, ...] = (
     times_nest,
     credentials_are_whole,
     one_way_in,
+    leases_outlive_their_holders,
 )
 
 

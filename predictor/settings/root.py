@@ -79,6 +79,10 @@ class Settings(pydantic_settings.BaseSettings):
         dict[str, dict[Annotated[str, pydantic.AfterValidator(_signal)], Annotated[str, pydantic.Field(min_length=1)]]],
         pydantic.BeforeValidator(_nothing_overridden),
     ] = key({}, "Queries of your own, engine -> signal -> query, in place of the catalogue's.")
+    leader_election: sections.LeaderElection = key(
+        sections.LeaderElection(),
+        "Several replicas of Floorcast, of which one writes; the others observe and forecast, ready to take over.",
+    )
     server: sections.Server = key(sections.Server(), "Metrics, health and the JSON state.")
     log: sections.Log = key(sections.Log(), "What is logged, to standard error.")
     release_on_exit: bool = key(

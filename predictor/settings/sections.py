@@ -244,6 +244,34 @@ class Forecast(Section):
     )
 
 
+class LeaderElection(Section):
+    """Several replicas of Floorcast, of which one writes; the others observe and forecast, ready to take over."""
+
+    enabled: bool = key(
+        False,  # noqa: FBT003  (the default of a key)
+        "Whether replicas agree on one writer. On wherever a second replica may run, if only during an update.",
+    )
+    name: str = key("floorcast", "Name of the Lease object; one for each installation.", min_length=1)
+    namespace: str | None = key(
+        None, "Namespace of the Lease object. Unset: the pod's own; outside a pod it must be given.", min_length=1
+    )
+    lease: Duration = key(
+        15.0,
+        "How long a lease that is not renewed is left alone. A replica that died is replaced after this long; one that"
+        " is stopped as it should be, at once.",
+        ge=1,
+        le=300,
+    )
+    renew: Duration = key(
+        10.0,
+        "How long the holder goes on writing without a renewal. With kubernetes.request_timeout, the longest a write"
+        " may take, no longer than lease: the last write is over before another replica begins.",
+        ge=0.5,
+        le=300,
+    )
+    retry: Duration = key(2.0, "Time between two renewals, and between two looks at another's lease.", ge=0.1, le=60)
+
+
 class Server(Section):
     """Metrics, health and the JSON state."""
 

@@ -139,6 +139,10 @@ class Metrics:
 
     # --------------------------------------------------------------------------------------- what the adapters tell
 
+    def leader(self, *, leads: bool) -> None:
+        """Whether this replica may write."""
+        self._slate.put(table.LEADER, value=float(leads))
+
     def history_loaded(self, *, complete: bool) -> None:
         """Whether the history has been loaded."""
         self._slate.put(table.HISTORY_LOADED, value=float(complete))

@@ -168,6 +168,13 @@ LATE_TICKS = _counter(
 LAST_TICK = _gauge(
     "last_tick_timestamp_seconds", "loop", "Unix seconds", "When the last finished tick ended; absent before the first."
 )
+LEADER = _gauge(
+    "leader",
+    "",
+    "1",
+    "1 while this replica may write, 0 while another one does; always 1 without leader election. The sum over all"
+    " replicas is 1, and 0 for the moments between two leaders.",
+)
 SOURCE_DURATION = _histogram(
     "source_duration_seconds", "call", "How long the signal source took: read is all signals, history one signal."
 )

@@ -1,8 +1,8 @@
 """A Kubernetes API server on loopback, as much of it as the cluster adapters speak.
 
 Real: resource versions, merge patches with a version in them, paging, the scale subresource, RBAC by verb and resource,
-bearer tokens, Status answers. What a real one does now and then is asked for: `answer` makes it fail, `hang` makes it
-silent, `before` changes something between two requests of the client.
+bearer tokens, watches, Status answers. What a real one does now and then is asked for: `answer` makes it fail, `hang`
+makes it silent, `before` changes something between two requests of the client, and `watches` has more of the kind.
 """
 
 import copy
@@ -17,12 +17,14 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
+from tests.fakes.watches import Watches
+
 Json = dict[str, Any]
 _PATH = re.compile(
     r"^/(?:api|apis/(?P<group>[^/]+))/(?P<version>v\d\w*)(?:/namespaces/(?P<namespace>[^/]+))?"
     r"/(?P<plural>[a-z]+)(?:/(?P<name>[^/]+))?(?:/(?P<subresource>[a-z]+))?$"
 )
-_VERBS = {"GET": "get", "PATCH": "patch", "POST": "create"}
+_VERBS = {"GET": "get", "PATCH": "patch", "POST": "create", "PUT": "update"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,6 +74,7 @@ class FakeApiServer:
         tokens: bearer tokens that are accepted; None for any.
         absent: plurals of kinds that it does not know.
         page: most objects in one answer to a list, whatever the client's limit.
+        watches: what watchers are told, and what goes wrong for them.
     """
 
     def __init__(self) -> None:
@@ -81,6 +84,7 @@ class FakeApiServer:
         self.tokens: set[str] | None = None
         self.absent: set[str] = set()
         self.page = 500
+        self.watches = Watches()
         self._answers: dict[str, Answer] = {}
         self._before: dict[str, list[Callable[[], None]]] = {}
         self._hanging: set[str] = set()
@@ -96,6 +100,7 @@ class FakeApiServer:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._released.set()
+        self.watches.end()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -110,9 +115,24 @@ class FakeApiServer:
         meta = thing["metadata"]
         meta.setdefault("uid", f"uid-{plural}-{meta['namespace']}-{meta['name']}")
         with self._lock:
-            meta["resourceVersion"] = str(next(self._versions))
+            version = next(self._versions)
+            meta["resourceVersion"] = str(version)
+            known = (plural, meta["namespace"], meta["name"]) in self.objects
             self.objects[plural, meta["namespace"], meta["name"]] = thing
+            self.watches.tell("MODIFIED" if known else "ADDED", plural, thing, version=version)
         return thing
+
+    def delete(self, plural: str, namespace: str, name: str) -> None:
+        """Take an object away as somebody else."""
+        with self._lock:
+            thing, version = self.objects.pop((plural, namespace, name)), next(self._versions)
+            gone = {**thing, "metadata": {**thing["metadata"], "resourceVersion": str(version)}}
+            self.watches.tell("DELETED", plural, gone, version=version)
+
+    def bookmark(self) -> None:
+        """Tell all watchers how far they are."""
+        with self._lock:
+            self.watches.bookmark(next(self._versions))
 
     def change(self, plural: str, namespace: str, name: str, **patch: object) -> None:
         """Merge into a stored object as somebody else."""
@@ -173,6 +193,8 @@ class FakeApiServer:
             name = f"{request.body['metadata'].get('generateName', '')}{next(self._versions)}"
             meta = {**request.body["metadata"], "name": request.body["metadata"].get("name", name)}
             return self.put(request.resource, {**request.body, "metadata": meta})
+        if request.verb == "watch":
+            return {}  # the handler streams
         return self._list(request) if request.verb == "list" else self._one(request)
 
     def _list(self, request: Request) -> Json:
@@ -186,7 +208,8 @@ class FakeApiServer:
         items = found[start : start + size]
         if "PartialObjectMetadataList" in request.headers.get("accept", ""):
             items = [{"metadata": thing["metadata"]} for thing in items]
-        return {"kind": "List", "metadata": {"continue": rest}, "items": items}
+        version = str(next(self._versions))
+        return {"kind": "List", "metadata": {"continue": rest, "resourceVersion": version}, "items": items}
 
     def _one(self, request: Request) -> Json:
         plural, _, subresource = request.resource.partition("/")
@@ -195,6 +218,8 @@ class FakeApiServer:
             raise RejectedError(404, f'{plural} "{request.name}" not found')
         if request.verb == "get":
             return _scale(thing) if subresource else thing
+        if request.verb == "update":
+            return self._replaced(thing, request.body)
         expected = request.body.get("metadata", {}).get("resourceVersion")
         if expected not in (None, thing["metadata"]["resourceVersion"]):
             raise RejectedError(409, "the object has been modified")
@@ -202,6 +227,14 @@ class FakeApiServer:
         _validate(plural, after)
         stored = after if request.query.get("dryRun") == "All" else self.put(plural, after)
         return _scale(stored) if subresource else stored
+
+    def _replaced(self, thing: Json, by: Json) -> Json:
+        if by["metadata"].get("resourceVersion") not in (None, thing["metadata"]["resourceVersion"]):
+            raise RejectedError(409, "the object has been modified")
+        return self.put(self._plural_of(thing), by)
+
+    def _plural_of(self, thing: Json) -> str:
+        return next(plural for (plural, _, _), one in self.objects.items() if one is thing)
 
     def _review(self, body: Json) -> Json:
         asked = body["spec"]["resourceAttributes"]
@@ -245,21 +278,16 @@ def _handler(fake: FakeApiServer) -> type[http.server.BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
         wbufsize = -1  # one segment an answer: the client would wait 40 ms for the second
 
-        def do_GET(self) -> None:
-            self._serve()
-
-        def do_PATCH(self) -> None:
-            self._serve()
-
-        def do_POST(self) -> None:
-            self._serve()
-
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002  (the base class calls it so)
             """Tests read `requests` instead."""
 
         def _serve(self) -> None:
-            status, headers, body = fake.respond(self._request())
+            request = self._request()
+            status, headers, body = fake.respond(request)
             try:
+                if request.verb == "watch" and status == http.HTTPStatus.OK and not body.strip(b"{}"):
+                    fake.watches.serve(self, request)
+                    return
                 self.send_response(status)
                 for name, value in {"Content-Type": "application/json", **headers}.items():
                     self.send_header(name, value)
@@ -276,15 +304,20 @@ def _handler(fake: FakeApiServer) -> type[http.server.BaseHTTPRequestHandler]:
             part = {key: urllib.parse.unquote(value or "") for key, value in found.groupdict().items()}
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             verb = _VERBS[self.command]
+            query = dict(urllib.parse.parse_qsl(url.query))
+            if verb == "get" and not part["name"]:
+                verb = "watch" if query.get("watch") == "true" else "list"
             return Request(
-                verb="list" if verb == "get" and not part["name"] else verb,
+                verb=verb,
                 resource="/".join(piece for piece in (part["plural"], part["subresource"]) if piece),
                 group=part["group"],
                 namespace=part["namespace"],
                 name=part["name"],
-                query=dict(urllib.parse.parse_qsl(url.query)),
+                query=query,
                 headers={key.lower(): value for key, value in self.headers.items()},
                 body=json.loads(body) if body else None,
             )
+
+        do_GET = do_PATCH = do_POST = do_PUT = _serve  # noqa: N815
 
     return Handler

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -45,13 +46,20 @@ def recurring(time: float) -> float:
 class Stage:
     """A world, the loops over it, and a way to let time pass."""
 
-    def __init__(self, source: FakeSource, *, target: Target = TARGET, workload: Workload | Refused = CALM) -> None:
+    def __init__(
+        self,
+        source: FakeSource,
+        *,
+        target: Target = TARGET,
+        workload: Workload | Refused = CALM,
+        leads: Callable[[], bool] = lambda: True,
+    ) -> None:
         self.clock = FakeClock(SEASON * 300)
         self.source, self.workloads, self.recorder = source, FakeWorkloads(workload), FakeRecorder()
         history = History(step=30, span=48 * 3600)
         forecaster = Forecaster(ForecastSettings(seasons=(SEASON,)))
         self.loops = Loops(
-            World(self.clock, self.source, self.workloads, self.recorder),
+            World(self.clock, self.source, self.workloads, self.recorder, leads),
             Board([target]),
             history=history,
             outlooks=Outlooks(forecaster, history, PACE),
@@ -190,6 +198,18 @@ def test_shadow_mode_decides_everything_and_writes_nothing() -> None:
     assert stage.workloads.writes == []
     assert stage.entry.shadow_floor >= 6
     assert stage.standing() == 2
+
+
+def test_a_replica_that_does_not_lead_decides_everything_writes_nothing_and_is_ready_to_take_over() -> None:
+    leads = False
+    stage = Stage(demand(lambda _: 310.0), leads=lambda: leads)
+    stage.pass_time(120)
+    assert stage.loops.loaded
+    assert (stage.workloads.writes, stage.workloads.announced) == ([], [])
+    assert (stage.entry.decision.replicas, stage.entry.refused) == (8, None)
+    leads = True
+    stage.pass_time(PACE.fast)
+    assert stage.standing() == 8
 
 
 def test_shadow_decisions_are_those_of_control_mode() -> None:

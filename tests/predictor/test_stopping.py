@@ -88,6 +88,30 @@ def test_the_process_is_gone_within_five_seconds_of_being_told(
     assert not [line for line in lines if "Traceback" in line]
 
 
+@pytest.mark.timeout(120)
+def test_the_lease_is_given_back_on_the_way_out(world: tuple[FakeApiServer, PrometheusApi], tmp_path: Path) -> None:
+    api, prometheus = world
+    (tmp_path / "token").write_text("t")
+    where = {"api": api.url, "prometheus": prometheus.url, "token": tmp_path / "token"}
+    election = "leader_election: {enabled: true, namespace: floorcast, lease: 7s, renew: 1.5s, retry: 0.3s}\n"
+    (tmp_path / "c.yaml").write_text(CONFIGURATION.format(**where, release="false") + election)
+    with (tmp_path / "log").open("wb") as log:
+        command = [sys.executable, "-m", "predictor.cli", "run", "--config", str(tmp_path / "c.yaml")]
+        process = subprocess.Popen(command, stderr=log, stdout=subprocess.DEVNULL)  # noqa: S603  (our own command)
+    lease = ("leases", "floorcast", "floorcast")
+    try:
+        _wait_for(lambda: lease in api.objects)
+        assert api.objects[lease]["spec"]["holderIdentity"]
+        _wait_for(lambda: '"leading"' in (tmp_path / "log").read_text())
+        os.kill(process.pid, signal.SIGTERM)
+        assert process.wait(PROMISED + SLACK) == 0
+    finally:
+        process.kill()
+        process.wait()
+    assert api.objects[lease]["spec"]["holderIdentity"] == ""
+    assert "lease given back" in (tmp_path / "log").read_text()
+
+
 def _wait_for(happened: Callable[[], bool]) -> None:
     end = time.monotonic() + 60
     while not happened():

@@ -54,6 +54,28 @@ CASES: dict[str, tuple[str | bytes, str]] = {
             " set it to the requests one replica serves at once"
         ),
     ),
+    "a lease that could be taken while its holder still writes": (
+        "leader_election: {enabled: true, renew: 12s}\n" + TARGET,
+        (
+            "config.yaml: leader_election.renew: 12s and kubernetes.request_timeout, 5s, are together longer than lease,"
+            " 15s: a write could still be under way when another replica begins; shorten one or lengthen lease"
+        ),
+    ),
+    "a lease that is over before it is renewed": (
+        "leader_election: {enabled: true, retry: 10s}\n" + TARGET,
+        (
+            "config.yaml: leader_election.retry: 10s is not below renew, 10s: the lease would be over before it is"
+            " renewed; a fifth of renew suits"
+        ),
+    ),
+    "a lease without a namespace outside a pod": (
+        "leader_election: {enabled: true}\nkubernetes: {server: http://127.0.0.1:1, token_file: config.yaml}\n"
+        + TARGET,
+        (
+            "leader_election.namespace: is not set, and this is no pod that has a namespace of its own; set it to where"
+            " the Lease is to be"
+        ),
+    ),
     "a text for a number": (
         "defaults: {maximum: many}",
         "config.yaml: defaults.maximum: 'many' is not a whole number; leave it out for the default, 10",

@@ -42,6 +42,7 @@ def everything() -> Metrics:
     metrics.configuration_changed(refused=False, at=1000.0)
     metrics.history(TARGET, Signal.ARRIVALS, Series(0, 30, np.array([np.nan, 1, 2, np.nan, 3])))
     metrics.source_call("read", seconds=0.2, unknown=[(Signal.WAITING, Cause.STALE)])
+    metrics.leader(leads=True)
     metrics.cluster_call("observe", seconds=0.2, refused=[Refused("Forbidden", "")])
     return metrics
 
