@@ -1,0 +1,299 @@
+"""What the chart renders: valid for several Kubernetes versions, restricted, and no more rights than asked for."""
+
+import re
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from predictor.chart import rules
+from predictor.cluster import permissions
+from predictor.cluster.permissions import Purpose
+from tests.cluster import chart
+from tests.helm.conftest import Chart
+from tests.helm.matrix import EVERYTHING, MATRIX, TARGET
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120, func_only=True)]
+
+VERSIONS = ("1.28", "1.33", "1.37")  # the oldest that Chart.yaml allows, one between, the newest with a schema here
+OPERATORS = "monitoring.coreos.com/v1"  # their kinds are no part of Kubernetes
+SCOPED = {"ClusterRole", "ClusterRoleBinding"}
+Json = dict[str, Any]
+
+
+@pytest.fixture(params=MATRIX, ids=str)
+def objects(request: pytest.FixtureRequest, rendered: Chart) -> list[Json]:
+    return rendered(MATRIX[request.param])
+
+
+def of(objects: list[Json], kind: str) -> list[Json]:
+    return [one for one in objects if one["kind"] == kind]
+
+
+def pod_specs(objects: list[Json]) -> list[Json]:
+    templates = [one["spec"]["template"]["spec"] for kind in ("Deployment", "Job") for one in of(objects, kind)]
+    return [*templates, *(one["spec"] for one in of(objects, "Pod"))]
+
+
+def granted(objects: list[Json], account: str, *, kinds: tuple[str, ...] = ("Role", "ClusterRole")) -> set[str]:
+    """ "verb resource" that the roles bound to a service account grant."""
+    bound = {
+        one["roleRef"]["name"]
+        for kind in kinds
+        for one in of(objects, f"{kind}Binding")
+        if one["subjects"][0]["name"] == account
+    }
+    return {
+        f"{verb} {resource}"
+        for kind in kinds
+        for role in of(objects, kind)
+        if role["metadata"]["name"] in bound
+        for rule in role["rules"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def in_table(*purposes: Purpose, without: tuple[str, ...] = ()) -> set[str]:
+    return {
+        f"{one.verb} {one.resource.rule_name}"
+        for one in permissions.PERMISSIONS
+        if one.purpose in purposes and one.resource.group not in without
+    }
+
+
+# ------------------------------------------------------------------------------------------------------------ validity
+
+
+def test_lint_finds_nothing(rendered: Chart) -> None:
+    rendered.helm("lint", "--strict", str(chart.CHART))
+
+
+def test_every_object_is_valid_for_every_version(objects: list[Json]) -> None:
+    for one in objects:
+        if one["apiVersion"] != OPERATORS:
+            for version in VERSIONS:
+                kubernetes_validate.validate(one, version, strict=True)
+
+
+def test_every_object_has_its_namespace_its_labels_and_a_name_of_its_own(objects: list[Json]) -> None:
+    names = [(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in objects]
+    assert len(names) == len(set(names))
+    for one in objects:
+        metadata = one["metadata"]
+        assert ("namespace" in metadata) != (one["kind"] in SCOPED), metadata
+        assert {"app.kubernetes.io/managed-by", "helm.sh/chart"} <= set(metadata["labels"])
+        assert len(metadata["name"]) <= 63 or one["kind"] in SCOPED
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({"replicaCount": 2}, "replicaCount"),
+        ({"config": {"targets": [{**TARGET, "warmup": "5m"}]}}, "warmup"),
+        ({"config": {"mode": "contrl"}}, "/config/mode"),
+        ({"replicas": 2}, "two writers would fight"),
+        ({"config": {"targets": [{**TARGET, "kind": "Rollout"}]}}, r"rbac\.grant\.rollouts is false"),
+        ({"prometheusRule": {"enabled": True, "leaveOut": ["Absent"]}}, "Absent is no alert"),
+        (
+            {
+                "replicas": 2,
+                "config": {"leader_election": {"enabled": True}},
+                "persistence": {"enabled": True},
+            },
+            "ReadWriteMany",
+        ),
+    ],
+)
+def test_values_that_cannot_work_are_refused_by_name(rendered: Chart, values: Json, problem: str) -> None:
+    with pytest.raises(chart.HelmError, match=problem):
+        rendered(values)
+
+
+# ------------------------------------------------------------------------------------------------------------ security
+
+
+def test_every_pod_meets_the_restricted_profile(objects: list[Json]) -> None:
+    for pod in pod_specs(objects):
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
+        assert all(
+            set(volume) <= {"name", "configMap", "secret", "emptyDir", "persistentVolumeClaim"}
+            for volume in pod["volumes"]
+        )
+        for container in pod["containers"]:
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
+
+
+def test_no_secret_is_an_argument_or_a_variable(objects: list[Json]) -> None:
+    for pod in pod_specs(objects):
+        for container in pod["containers"]:
+            for variable in container.get("env", []):
+                assert "secretKeyRef" not in variable.get("valueFrom", {})
+            assert not [word for word in container.get("args", []) if re.search("token|password", word)]
+
+
+def test_what_is_written_to_can_be_written_to(objects: list[Json]) -> None:
+    for pod in pod_specs(objects):
+        (container,) = pod["containers"]
+        mounts = {one["mountPath"]: one for one in container["volumeMounts"]}
+        volumes = {one["name"]: one for one in pod["volumes"]}
+        assert "emptyDir" in volumes[mounts["/tmp"]["name"]]  # noqa: S108  (of the container)
+        cache = next(one["value"] for one in container["env"] if one["name"] == "NUMBA_CACHE_DIR")
+        assert cache.startswith("/tmp/")  # noqa: S108  (likewise)
+
+
+# ---------------------------------------------------------------------------------------------------------- permissions
+
+
+def test_shadow_mode_is_granted_to_look_and_nothing_else(rendered: Chart) -> None:
+    found = granted(rendered({"config": {"targets": [TARGET]}}), "floorcast")
+    optional = ("leaderworkerset.x-k8s.io", "argoproj.io")
+    assert found == in_table(Purpose.OBSERVE, without=optional)
+
+
+def test_control_is_granted_what_its_switches_say(rendered: Chart) -> None:
+    grant = {"keda": False, "kserve": False, "scale": False, "events": False}
+    found = granted(rendered({"config": {"mode": "control"}, "rbac": {"grant": grant}}), "floorcast")
+    optional = ("leaderworkerset.x-k8s.io", "argoproj.io", "keda.sh", "serving.kserve.io")
+    assert found == in_table(Purpose.OBSERVE, Purpose.WRITE_HPA, without=optional)
+
+
+def test_everything_switched_on_is_the_whole_table(rendered: Chart) -> None:
+    found = granted(rendered(EVERYTHING), "floorcast")
+    assert found == in_table(*(set(Purpose) - {Purpose.LEAD}))
+
+
+def test_the_lease_is_granted_in_floorcasts_own_namespace_when_it_elects(rendered: Chart) -> None:
+    objects = rendered({**MATRIX["two replicas"], "rbac": {"namespaces": ["llm"]}})
+    leases = [one for one in of(objects, "Role") if one["rules"][0]["resources"] == ["leases"]]
+    assert [one["metadata"]["namespace"] for one in leases] == ["floorcast"]
+
+
+def test_one_role_has_one_purpose(rendered: Chart) -> None:
+    objects = rendered({"config": {"mode": "control"}})
+    names = {one["metadata"]["name"].removeprefix("floorcast-") for one in of(objects, "Role")}
+    assert names == {"observe", "hpa", "keda", "kserve", "scale", "events", "release"}
+    for name in names - {"observe", "release"}:
+        (role,) = (one for one in of(objects, "Role") if one["metadata"]["name"] == f"floorcast-{name}")
+        purpose = next(one for one in Purpose if rules.value_of(one) == name)
+        assert role["rules"] == permissions.rules([purpose])
+
+
+def test_roles_stand_in_the_namespaces_of_the_targets_or_for_the_whole_cluster(rendered: Chart) -> None:
+    values: Json = {"rbac": {"namespaces": ["llm", "search"]}}
+    assert {one["metadata"]["namespace"] for one in of(rendered(values), "Role")} == {"llm", "search"}
+    wide = rendered({"rbac": {"clusterWide": True}})
+    assert of(wide, "Role") == []
+    assert {one["metadata"]["name"] for one in of(wide, "ClusterRole")} == {
+        "floorcast-floorcast-observe",
+        "floorcast-floorcast-release",
+    }
+
+
+def test_the_release_may_give_back_whatever_the_mode_and_neither_tells_nor_leads(rendered: Chart) -> None:
+    found = granted(rendered({"config": {"mode": "shadow"}}), "floorcast-release")
+    optional = ("leaderworkerset.x-k8s.io", "argoproj.io")
+    writing = (Purpose.WRITE_HPA, Purpose.WRITE_KEDA, Purpose.WRITE_KSERVE, Purpose.WRITE_SCALE)
+    assert found == in_table(Purpose.OBSERVE, *writing, without=optional)
+
+
+def test_nothing_is_made_where_somebody_else_grants(rendered: Chart) -> None:
+    objects = rendered(MATRIX["next to nothing"])
+    assert {one["kind"] for one in objects} == {"ConfigMap", "Service", "Deployment", "Pod"}
+    assert of(objects, "Deployment")[0]["spec"]["template"]["spec"]["serviceAccountName"] == "mine"
+
+
+# ------------------------------------------------------------------------------------------------------- configuration
+
+
+def test_a_changed_configuration_replaces_the_pods_only_where_it_is_not_taken_up_by_them(rendered: Chart) -> None:
+    def pods(*, reload: bool, level: str) -> Json:
+        objects = rendered({"configReload": reload, "config": {"log": {"level": level}}})
+        template: Json = of(objects, "Deployment")[0]["spec"]["template"]
+        return template
+
+    assert pods(reload=True, level="info") == pods(reload=True, level="debug")
+    assert pods(reload=False, level="info") != pods(reload=False, level="debug")
+    assert "--reload" in pods(reload=True, level="info")["spec"]["containers"][0]["args"]
+    assert "--no-reload" in pods(reload=False, level="info")["spec"]["containers"][0]["args"]
+
+
+def test_the_configuration_file_is_what_the_values_say(rendered: Chart) -> None:
+    config = {"history": {"span": 5184000}, "targets": [{**TARGET, "maximum": 10000}], "mode": "control"}
+    for one in of(rendered({"config": config}), "ConfigMap"):
+        told = yaml.safe_load(one["data"]["floorcast.yaml"])
+        assert told["history"]["span"] == 5184000
+        assert told["targets"] == config["targets"]
+
+
+def test_the_file_is_mounted_as_a_folder_so_that_it_changes(objects: list[Json]) -> None:
+    for pod in pod_specs(objects):
+        mounts = [one for one in pod["containers"][0]["volumeMounts"] if one["name"] == "config"]
+        assert [(one["mountPath"], one.get("subPath")) for one in mounts] == [("/etc/floorcast", None)]
+
+
+def test_two_replicas_elect_and_are_replaced_one_after_the_other(rendered: Chart) -> None:
+    strategy = of(rendered(MATRIX["two replicas"]), "Deployment")[0]["spec"]["strategy"]
+    assert strategy["type"] == "RollingUpdate"
+    assert of(rendered(), "Deployment")[0]["spec"]["strategy"]["type"] == "Recreate"
+
+
+# ------------------------------------------------------------------------------------------------------------- options
+
+
+def test_alerts_that_are_left_out_are_left_out(rendered: Chart) -> None:
+    (rule,) = of(rendered(EVERYTHING), "PrometheusRule")
+    alerts = [one["alert"] for group in rule["spec"]["groups"] for one in group["rules"]]
+    assert "FloorcastAbsent" not in alerts
+    assert "FloorcastCappedAtMaximum" in alerts
+    assert rule["metadata"]["labels"]["release"] == "prometheus"
+
+
+def test_the_dashboard_is_found_by_the_sidecar(rendered: Chart) -> None:
+    (dashboard,) = (one for one in of(rendered(EVERYTHING), "ConfigMap") if "floorcast.json" in one["data"])
+    assert dashboard["metadata"]["labels"]["grafana_dashboard"] == "1"
+    assert dashboard["data"]["floorcast.json"].strip() == (chart.CHART / "files/dashboard.json").read_text().strip()
+
+
+def test_monitors_and_policies_select_the_service_and_not_the_hook(rendered: Chart) -> None:
+    objects = rendered(EVERYTHING)
+    labels = of(objects, "Deployment")[0]["spec"]["template"]["metadata"]["labels"]
+    selectors = [
+        *(
+            one["spec"]["selector"]["matchLabels"]
+            for kind in ("ServiceMonitor", "PodMonitor")
+            for one in of(objects, kind)
+        ),
+        *(one["spec"]["selector"]["matchLabels"] for one in of(objects, "PodDisruptionBudget")),
+        *(one["spec"]["podSelector"]["matchLabels"] for one in of(objects, "NetworkPolicy")),
+        *(one["spec"]["selector"] for one in of(objects, "Service")),
+    ]
+    others = [
+        of(objects, "Job")[0]["spec"]["template"]["metadata"]["labels"],
+        of(objects, "Pod")[0]["metadata"]["labels"],
+    ]
+    assert len(selectors) == 5
+    for selector in selectors:
+        assert selector.items() <= labels.items()
+        assert not any(selector.items() <= other.items() for other in others)
+
+
+def test_notes_say_what_to_do_next(rendered: Chart) -> None:
+    def notes(values: Json) -> str:
+        place = ("install", "floorcast", str(chart.CHART), "--dry-run=client", "--namespace=floorcast")
+        return rendered.helm(*place, values=values).partition("NOTES:")[2]
+
+    shadow = notes({})
+    assert "shadow mode: it decides and reports, and writes nothing" in shadow
+    assert "It has no targets yet" in shadow
+    assert shadow.index("helm test") < shadow.index("backtest") < shadow.index("config.mode=control")
+    control = notes({"config": {"mode": "control", "targets": [TARGET]}})
+    assert "config.mode=shadow" in control
+    assert "no targets" not in control
