@@ -110,6 +110,15 @@ def _in_flight_need(profile: Profile, load: Load) -> Need | None:
     return Need(NeedKind.IN_FLIGHT, load.in_flight, profile.concurrency)
 
 
+def throughput(profile: Profile, duration: float | None = None) -> float | None:
+    """Requests per second that one replica serves at what it is planned for; None where that cannot be told.
+
+    `duration`, seconds, is that of a request without queueing; the profile's own is preferred.
+    """
+    seconds = profile.duration or duration
+    return profile.throughput or (profile.concurrency / seconds if seconds else None)
+
+
 def arrivals_need(profile: Profile, load: Load) -> Need | None:
     """Replicas for the arrivals; None where they, or both throughput and duration, are not known."""
     if load.arrivals is None:

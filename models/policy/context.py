@@ -37,9 +37,9 @@ class FloorSettings:
         unknown_ttl: seconds for which unknown signals hold the number before it decays towards the base.
     """
 
-    hold: float = 300.0
+    hold: float = 180.0
     step_down: int = 1
-    step_down_percent: float = 0.0
+    step_down_percent: float = 20.0
     step_period: float = 60.0
     step_up: int | None = None
     unknown_ttl: float = 3600.0

@@ -23,8 +23,8 @@ class Objectives:
     """
 
     profile: Profile
-    raise_quantile: float = 0.95
-    lower_quantile: float = 0.9
+    raise_quantile: float = 0.975
+    lower_quantile: float = 0.5
     drain: float = 60.0
     floor: FloorSettings = dataclasses.field(default_factory=FloorSettings)
 

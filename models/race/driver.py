@@ -12,6 +12,8 @@ from models.policy.context import Supply
 from models.policy.decision import Decision
 from models.policy.protocol import Autoscaler, Observation
 
+COMING = (deployment.Phase.PENDING, deployment.Phase.STARTING)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Lane:
@@ -24,6 +26,7 @@ class Lane:
         maximum: replicas at most.
         sight: how its pages are looked at.
         stuck_after: seconds without getting ready after which a pod no longer counts as supply.
+        warm_up: seconds from being asked for to Ready that are expected; None where nothing is.
     """
 
     policy: Autoscaler
@@ -32,6 +35,7 @@ class Lane:
     maximum: int = 1000
     sight: Sight = dataclasses.field(default_factory=Sight)
     stuck_after: float = 1200.0
+    warm_up: float | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.minimum <= self.maximum:
@@ -78,15 +82,16 @@ def observe(target: Deployment, lane: Lane) -> Observation:
         replicas=target.wanted,
         minimum=lane.minimum,
         maximum=lane.maximum,
-        supply=supply(target, stuck_after=lane.stuck_after),
+        supply=supply(target, lane),
         readings=seen.readings(target.pool, lane.sight),
     )
 
 
-def supply(target: Deployment, *, stuck_after: float) -> Supply:
+def supply(target: Deployment, lane: Lane) -> Supply:
     """The pods by what they can do; draining ones are none."""
     now = target.pool.now
     ready = sum(pod.phase is deployment.Phase.READY for pod in target.pods)
-    coming = [pod for pod in target.pods if pod.phase in (deployment.Phase.PENDING, deployment.Phase.STARTING)]
-    stuck = sum(now - pod.created > stuck_after for pod in coming)
-    return Supply(ready=ready, warming=len(coming) - stuck, stuck=stuck)
+    ages = [now - pod.created for pod in target.pods if pod.phase in COMING]
+    warming = [age for age in ages if age <= lane.stuck_after]
+    expected = [] if lane.warm_up is None else sorted(max(lane.warm_up - age, 0.0) for age in warming)
+    return Supply(ready, len(warming), len(ages) - len(warming), tuple(expected))

@@ -38,7 +38,7 @@ def observe(target: Deployment, lane: driver.Lane) -> Observation:
         replicas=target.wanted,
         minimum=lane.minimum,
         maximum=lane.maximum,
-        supply=driver.supply(target, stuck_after=lane.stuck_after),
+        supply=driver.supply(target, lane),
         readings=Glance(target.pool, lane.sight),
     )
 

@@ -26,11 +26,17 @@ NOT_YET = sizing.NoPlan("no forecast has been made yet")
 class Floorcast:
     """Owns the replica count: raises for the forecast and for the load of the moment, lowers by steps."""
 
-    def __init__(self, objectives: Objectives, foresight: Foresight | None, *, slow: float = SLOW) -> None:
-        """Without a foresight the forecast is switched off and the reactive rule is left alone."""
+    def __init__(
+        self, objectives: Objectives, foresight: Foresight | None, *, lead: float = 0.0, slow: float = SLOW
+    ) -> None:
+        """Without a foresight the forecast is switched off and the reactive rule is left alone.
+
+        `lead`: seconds from asking for a replica until it serves, where no foresight tells; `slow`: seconds between
+        two forecasts.
+        """
         self.objectives = objectives
         self._foresight = foresight
-        self._slow = slow
+        self._slow, self._lead = slow, foresight.horizons.raising if foresight else lead
         self._memory: Memory | None = None
         self._planned_at = float("-inf")
         self._index: int | None = None
@@ -90,7 +96,13 @@ class Floorcast:
             arrivals=_value(seen, Signal.ARRIVALS),
             duration=self.objectives.profile.duration,
         )
-        return reactive.react(self.objectives, load, waiting=_value(seen, Signal.WAITING), supply=seen.supply)
+        return reactive.react(
+            self.objectives,
+            load,
+            waiting=_value(seen, Signal.WAITING),
+            supply=seen.supply,
+            lead=self._lead,
+        )
 
 
 class Floor:

@@ -156,7 +156,7 @@ def run(
     pool = Pool(course.profile, settings, start=course.start)
     target = Deployment(pool, _Standing(course.initial, course.warm_up), seed=(course.seed,))
     cluster = Cluster({"target": target})
-    lane = Lane(policy, course.source, minimum=course.minimum, maximum=course.maximum)
+    lane = Lane(policy, course.source, minimum=course.minimum, maximum=course.maximum, warm_up=course.warm_up)
     cluster.scale("target", course.initial)
     offered, shown = course.start, course.start
     ticks = int(np.ceil((course.end - course.start) / interval - 1e-9))

@@ -1,5 +1,7 @@
 """The plan of this moment, and the plans from forecasts."""
 
+import hypothesis
+import hypothesis.strategies as st
 import pytest
 
 from models.capacity.profile import Profile
@@ -29,6 +31,44 @@ def test_a_backlog_that_waits_for_warming_supply_does_not_ask_again() -> None:
     warming = Supply(ready=3, warming=2)
     load = Load(arrivals=16)
     assert replicas(reactive.react(FAST, load, waiting=960, supply=warming)) == 4
+
+
+def test_a_surge_asks_once_and_then_for_what_drains_its_queue() -> None:
+    # Design section 6: 3 replicas of 4/s, 16/s arriving, warm-up 240 s: 960 wait when the fourth is Ready.
+    lead, load, asked = 240, Load(arrivals=16), []
+    for age in range(0, lead, 10):
+        supply = Supply(ready=3, warming=1, ready_in=(lead - age,))
+        asked.append(replicas(reactive.react(FAST, load, waiting=4 * age, supply=supply, lead=lead)))
+    assert set(asked) == {4}
+    assert replicas(reactive.react(FAST, load, waiting=960, supply=Supply(ready=4), lead=lead)) == 5
+
+
+def test_a_queue_that_outgrows_what_is_warming_asks_again() -> None:
+    supply = Supply(ready=3, warming=1, ready_in=(200,))
+    assert replicas(reactive.react(FAST, Load(arrivals=16), waiting=2000, supply=supply, lead=240)) == 6
+
+
+def test_what_runs_beyond_what_is_planned_for_is_a_backlog_and_below_it_is_none() -> None:
+    supply = Supply(ready=4)
+    at_plan = Load(arrivals=15, in_flight=4 * 48)
+    assert replicas(reactive.react(FAST, at_plan, waiting=0, supply=supply)) == 4
+    crowded = Load(arrivals=15, in_flight=4 * 48 + 120)
+    assert replicas(reactive.react(FAST, crowded, waiting=0, supply=supply)) == 5
+
+
+@hypothesis.given(
+    waiting=st.floats(0, 1e5), arrivals=st.floats(0, 1e4), ready=st.integers(0, 50), lead=st.floats(0, 3600),
+    coming=st.lists(st.floats(0, 3600), max_size=5),
+)  # fmt: skip
+def test_warming_supply_never_adds_to_what_is_asked_for(
+    waiting: float, arrivals: float, ready: int, lead: float, coming: list[float]
+) -> None:
+    load = Load(arrivals=arrivals)
+    warming = Supply(ready, len(coming), ready_in=tuple(sorted(coming)))
+    asked = reactive.react(FAST, load, waiting=waiting, supply=warming, lead=lead)
+    without = reactive.react(FAST, load, waiting=waiting, supply=Supply(ready), lead=lead)
+    assert replicas(reactive.react(FAST, load, waiting=0, supply=warming, lead=lead)) <= replicas(asked)
+    assert replicas(asked) <= replicas(without)
 
 
 def test_without_arrivals_what_waits_counts_as_in_flight() -> None:
