@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tests.cluster import background, binaries, kubectl, load
+from tests.cluster import background, binaries, keda, kubectl, load
 from tests.servers import prometheus
 
 app = typer.Typer(
@@ -17,27 +17,31 @@ app = typer.Typer(
     help="A real Kubernetes control plane on this machine.",
 )
 State = Annotated[Path, typer.Option(help="Folder of this rig; two rigs need two.")]
+WithKeda = Annotated[bool, typer.Option("--keda", help="KEDA scales the example; its first build takes minutes.")]
 DEFAULT_SEASON = load.ramp(base_per_s=4.0, peak_per_s=24.0)
 
 
 @app.command()
 def build() -> None:
     """Build and download what the rig needs, into the cache."""
+    typer.echo(prometheus.ensure().prometheus)
     for program in binaries.ALL:
         typer.echo(binaries.ensure(program))
-    typer.echo(prometheus.ensure().prometheus)
+    typer.echo(keda.crds())
 
 
 @app.command()
 def up(
     state: State = background.default_state(),  # noqa: B008  (typer shows the default)
     load_file: Annotated[Path | None, typer.Option("--load", help="YAML: period_s, points.")] = None,
+    with_keda: WithKeda = False,  # noqa: FBT002  (a flag of the command line)
 ) -> None:
-    """Start everything in the background."""
-    build()
+    """Start everything in the background; what is not built yet is built first."""
+    for program in (*binaries.CONTROL_PLANE, *(binaries.KEDA if with_keda else ())):
+        binaries.ensure(program)
     season = load.Season.read(load_file) if load_file else DEFAULT_SEASON
     with _errors_as_words():
-        found = background.start(state.resolve(), season)
+        found = background.start(state.resolve(), season, keda=with_keda)
     typer.echo(_what_next(found))
 
 
@@ -64,9 +68,9 @@ def down(state: State = background.default_state()) -> None:  # noqa: B008  (lik
 
 
 @app.command(hidden=True)
-def serve(state: State) -> None:
+def serve(state: State, with_keda: WithKeda = False) -> None:  # noqa: FBT002  (likewise)
     """Run in the foreground, as `up` does in the background."""
-    background.serve(state)
+    background.serve(state, keda=with_keda)
 
 
 def _what_next(found: background.Running) -> str:

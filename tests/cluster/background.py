@@ -11,10 +11,11 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tests.cluster import keda as keda_rig
 from tests.cluster import load, manifests, plane, serving
 from tests.servers import cache, processes, waiting
 
@@ -47,8 +48,8 @@ def default_state() -> Path:
     return cache.root() / "state"
 
 
-def start(state: Path, season: load.Season) -> Running:
-    """Start the rig in the background and return once all of it is up.
+def start(state: Path, season: load.Season, *, keda: bool = False) -> Running:
+    """Start the rig in the background, with KEDA or without, and return once all of it is up.
 
     Raises:
         RigError: it is up already, the folder holds other things, or it did not come up.
@@ -61,7 +62,7 @@ def start(state: Path, season: load.Season) -> Running:
     log = state / "rig.log"
     with log.open("wb") as output:
         rig = _ours[state] = subprocess.Popen(  # noqa: S603  (this very module)
-            [*processes.module("tests.cluster"), "serve", f"--state={state}"],
+            [*processes.module("tests.cluster"), "serve", f"--state={state}", *(["--keda"] if keda else [])],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -105,13 +106,17 @@ def stop(state: Path) -> bool:
     return existed
 
 
-def serve(state: Path) -> None:
+def serve(state: Path, *, keda: bool = False) -> None:
     """Be the rig: run until SIGTERM or until a part fails."""
     signal.signal(signal.SIGTERM, _leave)
     season = load.Season.read(state / "load.yaml")
-    workload = manifests.Workload("example")
-    with _lock(state), plane.ControlPlane(state) as control, serving.Serving(control, workload, season) as served:
-        children = {**control.children, "engines": served.engines}
+    workload = manifests.Workload("example", autoscaler="keda" if keda else "hpa")
+    with ExitStack() as exits:
+        exits.enter_context(_lock(state))
+        control = exits.enter_context(plane.ControlPlane(state))
+        scalers = exits.enter_context(keda_rig.Keda(control)).children if keda else {}
+        served = exits.enter_context(serving.Serving(control, workload, season))
+        children = {**control.children, **scalers, "engines": served.engines}
         pids = {name: child.pid for name, child in children.items()} | {"prometheus": served.prometheus.pid}
         described = Running(
             str(control.kubeconfig), control.url, served.prometheus.url, served.workload.deployment, pids

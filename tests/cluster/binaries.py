@@ -4,6 +4,7 @@ Each folder of `modules` pins one program with all it depends on (go.mod, go.sum
 """
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -76,6 +77,26 @@ def ensure(program: Program) -> Path:
     return cache.entry(program.key(), lambda folder: _build(program, folder)) / program.name
 
 
+def sources(program: Program) -> Path:
+    """Return the folder of the module that a program is built from, fetched first if Go's cache lacks it.
+
+    Raises:
+        BuildError: Go cannot fetch it.
+    """
+    module = program.package.split("/cmd/")[0]
+    got = subprocess.run(  # noqa: S603  (the command is ours)
+        [str(tool("go")), "mod", "download", "-json", module],
+        cwd=MODULES / program.module,
+        env=_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if got.returncode != 0:
+        raise BuildError(f"fetching {module} failed: {got.stdout}{got.stderr}")
+    return Path(json.loads(got.stdout)["Dir"])
+
+
 def tool(name: str) -> Path:
     """Return a program the virtual environment brings: `go` or `kubectl`.
 
@@ -98,10 +119,14 @@ def _build(program: Program, folder: Path) -> None:
         built = subprocess.run(  # noqa: S603  (the command is ours)
             command,
             cwd=MODULES / program.module,
-            env={**os.environ, "GOTOOLCHAIN": "local", "GOWORK": "off"},
+            env=_environment(),
             stdout=lines,
             stderr=subprocess.STDOUT,
             check=False,
         )
     if built.returncode != 0:
         raise BuildError(f"building {program.name} failed:\n{processes.tail(log)}")
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "GOTOOLCHAIN": "local", "GOWORK": "off"}

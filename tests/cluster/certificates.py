@@ -29,7 +29,7 @@ def issue(issuer: Pair, name: str, *, names: Sequence[str] = ()) -> Pair:
     """Make a certificate for client `name`, or for a server known as `names` such as `DNS:localhost`."""
     pair = _pair(issuer.certificate.parent, name)
     request, extensions = pair.key.with_suffix(".csr"), pair.key.with_suffix(".ext")
-    usage = "serverAuth" if names else "clientAuth"
+    usage = "serverAuth,clientAuth" if names else "clientAuth"  # KEDA's two parts are both to each other
     extensions.write_text(f"extendedKeyUsage={usage}\n" + (f"subjectAltName={','.join(names)}\n" if names else ""))
     _openssl("req", "-new", *_KEY, "-subj", f"/CN={name}", "-keyout", str(pair.key), "-out", str(request))
     signing = ["-CA", str(issuer.certificate), "-CAkey", str(issuer.key), "-CAcreateserial", "-days", _DAYS]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.cluster import binaries, certificates
+from tests.cluster import binaries, certificates, nodes
 from tests.servers import processes
 
 HERE = Path(__file__).parent
@@ -16,14 +16,12 @@ class Settings:
     Args:
         hpa_sync_s: seconds between two looks of the HPA controller (Kubernetes' default: 15).
         downscale_stabilisation_s: seconds an HPA waits before it lowers, unless its `behavior` says so (default: 300).
-        nodes: how many simulated nodes.
-        gpus_per_node: `nvidia.com/gpu` of each.
+        groups: the simulated nodes.
     """
 
     hpa_sync_s: float = 2.0
     downscale_stabilisation_s: float = 10.0
-    nodes: int = 4
-    gpus_per_node: int = 8
+    groups: tuple[nodes.Group, ...] = nodes.USUAL
 
 
 @dataclass(frozen=True)

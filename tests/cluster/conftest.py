@@ -6,6 +6,7 @@
 `audit`    what was asked of the API server, by whom
 `namespace`  an empty namespace for this test
 `deploy`   puts a Deployment there, without engines or HPA
+`keda`     KEDA's operator and adapter, from here to the end of the session (a first build takes ten minutes)
 `serve`    starts a model server under load in a namespace of its own, with its own Prometheus
 
 A test that writes through a program under test gives it `cluster.kubeconfig_for(cluster.service_account_token(...))`.
@@ -23,6 +24,7 @@ from kubernetes import client
 
 from tests.cluster import audit as audit_log
 from tests.cluster import fleet, load, manifests, plane, serving
+from tests.cluster import keda as keda_rig
 from tests.cluster import kubectl as kubectl_tool
 
 HERE = Path(__file__).parent
@@ -37,11 +39,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             # Without the fixtures' time: a first build takes ten minutes, and each wait of theirs has its own limit.
             if item.get_closest_marker("timeout") is None:
                 item.add_marker(pytest.mark.timeout(300, func_only=True))
+    # KEDA takes the external metrics API and is built last.
+    items.sort(key=lambda item: "keda" in getattr(item, "fixturenames", ()))
 
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[plane.ControlPlane]:
-    """One control plane with four nodes of eight GPUs, HPA sync 2 s, downscale stabilisation 10 s."""
+    """One control plane with four nodes of eight GPUs (and see nodes.USUAL), HPA sync 2 s, downscale after 10 s."""
     with plane.ControlPlane(tmp_path_factory.mktemp("cluster")) as control_plane:
         yield control_plane
 
@@ -63,6 +67,13 @@ def api(cluster: plane.ControlPlane) -> Iterator[client.ApiClient]:
 def audit(cluster: plane.ControlPlane) -> audit_log.AuditLog:
     """Take `since = audit.mark()` before the act, then ask for `audit.writes(since=since, ...)`."""
     return cluster.audit
+
+
+@pytest.fixture(scope="session")
+def keda(cluster: plane.ControlPlane) -> Iterator[keda_rig.Keda]:
+    """The real KEDA, which takes the external metrics API from `serve`'s HPAs: tests that ask for it run last."""
+    with keda_rig.Keda(cluster) as running:
+        yield running
 
 
 @pytest.fixture

@@ -92,9 +92,13 @@ class Metrics:
         return float(result[0]["value"][1]), float(result[0]["value"][0])
 
 
-def objects(*, port: int, authority: Path) -> list[dict[str, Any]]:
-    """Return what registers a server at localhost:`port`, whose certificate `authority` signed, with the API server."""
-    namespace, name = "kube-system", "rig-external-metrics"
+def objects(
+    *, port: int, authority: Path, namespace: str = "kube-system", name: str = "rig-external-metrics"
+) -> list[dict[str, Any]]:
+    """Return what registers a server at localhost:`port`, whose certificate `authority` signed, with the API server.
+
+    The certificate has to name `name`.`namespace`.svc. A cluster has one such server: the last registered counts.
+    """
     group, version = GROUP_VERSION.split("/")
     place = {"namespace": namespace, "name": name}
     return [

@@ -18,7 +18,7 @@ from tests.servers import processes, waiting
 ACCOUNT = "floorcast"
 COMMAND = Path(sys.executable).with_name("floorcast")
 OBSERVING = (Purpose.OBSERVE,)
-CONTROLLING = (Purpose.OBSERVE, Purpose.EVENTS, Purpose.WRITE_HPA, Purpose.WRITE_SCALE)
+CONTROLLING = (Purpose.OBSERVE, Purpose.EVENTS, Purpose.WRITE_HPA, Purpose.WRITE_KEDA, Purpose.WRITE_SCALE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Tuning:
     hold_s: float = 15.0
     step_period_s: float = 5.0
     concurrency: float = 6.0
+    warm_up_s: float = 25.0
 
 
 class Floorcast:
@@ -138,7 +139,7 @@ class Floorcast:
                     "engine": "vllm",
                     "model": profiles.LLAMA_8B_H100.model,
                     "capacity": {"concurrency": tuning.concurrency},
-                    "warm_up": 25,
+                    "warm_up": tuning.warm_up_s,
                     "floor": {"hold": tuning.hold_s, "step_down": 1, "step_period": tuning.step_period_s},
                 }
             ],

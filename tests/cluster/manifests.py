@@ -1,7 +1,9 @@
 """The objects of an example: a model server's Deployment and the HPA that scales it by its queue."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+from tests.cluster import nodes
 
 METRIC = "queue-depth"  # of the external metrics API; requests that wait, all replicas together
 DELAYS = "rig.floorcast.dev"  # prefix of the annotations stages.yaml reads
@@ -18,6 +20,8 @@ class Workload:
         image_delay_s: seconds from the sandbox (1 s after the binding) until the container runs.
         model_delay_s: seconds from there until Ready.
         gpus: of one replica.
+        group: the nodes it runs on; None for those that are everybody's.
+        autoscaler: what scales it by its queue.
     """
 
     namespace: str = ""
@@ -28,6 +32,8 @@ class Workload:
     image_delay_s: float = 4.0
     model_delay_s: float = 15.0
     gpus: int = 1
+    group: nodes.Group | None = None
+    autoscaler: Literal["hpa", "keda"] = "hpa"
 
     @property
     def deployment(self) -> str:
@@ -62,7 +68,7 @@ def deployment(workload: Workload) -> dict[str, Any]:
             "selector": {"matchLabels": labels},
             "template": {
                 "metadata": {"labels": labels, "annotations": delays},
-                "spec": {"containers": [container], "terminationGracePeriodSeconds": 5},
+                "spec": {"containers": [container], "terminationGracePeriodSeconds": 5, **_placement(workload)},
             },
         },
     }
@@ -84,9 +90,38 @@ def hpa(workload: Workload) -> dict[str, Any]:
     }
 
 
+def scaled_object(workload: Workload, *, prometheus: str) -> dict[str, Any]:
+    """Return KEDA's object that does the same, asking the Prometheus at that address."""
+    asked = {"serverAddress": prometheus, "query": query(workload), "threshold": str(workload.queue_per_replica)}
+    return {
+        "apiVersion": "keda.sh/v1alpha1",
+        "kind": "ScaledObject",
+        "metadata": _place(workload),
+        "spec": {
+            "scaleTargetRef": {"name": workload.name},
+            "pollingInterval": 2,
+            "cooldownPeriod": 10,
+            "minReplicaCount": workload.replicas,
+            "maxReplicaCount": workload.max_replicas,
+            "triggers": [{"type": "prometheus", "metadata": asked}],
+        },
+    }
+
+
+def autoscaler(workload: Workload, *, prometheus: str) -> dict[str, Any]:
+    """Return what scales the workload."""
+    return scaled_object(workload, prometheus=prometheus) if workload.autoscaler == "keda" else hpa(workload)
+
+
 def query(workload: Workload) -> str:
     """Return the PromQL behind the metric; it yields nothing while no replica is scraped."""
     return f'sum(vllm:num_requests_waiting{{namespace="{workload.namespace}"}})'
+
+
+def _placement(workload: Workload) -> dict[str, Any]:
+    if workload.group is None:
+        return {}
+    return {"nodeSelector": {nodes.PRODUCT: workload.group.product}, "tolerations": [workload.group.toleration]}
 
 
 def _place(workload: Workload) -> dict[str, str]:

@@ -117,7 +117,7 @@ class Serving:
         self.prometheus.start()
         where = {"prometheus": self.prometheus.url, "query": manifests.query(workload)}
         self.plane.metrics.set(workload.namespace, manifests.METRIC, **where)
-        call.apply([manifests.hpa(workload)])
+        call.apply([manifests.autoscaler(workload, prometheus=self.prometheus.url)])
 
     def _listed(self) -> bool:
         self.check()
