@@ -106,7 +106,7 @@ class Api:
         return self._ask(Call("get", resource, namespace, name))
 
     def list_all(
-        self, resource: Resource, *, namespace: str = "", selector: str = "", names_only: bool = False
+        self, resource: Resource, *, namespace: str = "", selector: str = "", labels: str = "", names_only: bool = False
     ) -> list[Json]:
         """All objects of a namespace, or of all namespaces where none is given, read page by page.
 
@@ -114,11 +114,12 @@ class Api:
             resource: kind of object.
             namespace: where; empty for all namespaces.
             selector: field selector.
+            labels: label selector.
             names_only: metadata is enough.
         """
 
         def read() -> list[Json]:
-            pages = self.pages(resource, namespace=namespace, selector=selector, names_only=names_only)
+            pages = self.pages(resource, namespace=namespace, selector=selector, labels=labels, names_only=names_only)
             return [thing for page in pages for thing in fields.mappings(page, "items")]
 
         try:
@@ -127,11 +128,12 @@ class Api:
             return read()  # the snapshot behind the pages is kept for minutes only: start over, once
 
     def pages(
-        self, resource: Resource, *, namespace: str = "", selector: str = "", names_only: bool = False
+        self, resource: Resource, *, namespace: str = "", selector: str = "", labels: str = "", names_only: bool = False
     ) -> Iterator[Json]:
         """The same page by page, as the API server's List objects; for what need not be in memory at once."""
         call = Call("list", resource, namespace, accept=_METADATA_ONLY if names_only else "application/json")
-        query = (("limit", str(PAGE)), *((("fieldSelector", selector),) if selector else ()))
+        given = (("fieldSelector", selector), ("labelSelector", labels))
+        query = (("limit", str(PAGE)), *(one for one in given if one[1]))
         more: tuple[tuple[str, str], ...] = ()
         while True:
             page = self._ask(dataclasses.replace(call, query=(*query, *more)))

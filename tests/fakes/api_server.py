@@ -202,6 +202,7 @@ class FakeApiServer:
             thing
             for (plural, namespace, _), thing in sorted(self.objects.items())
             if plural == request.resource and request.namespace in ("", namespace)
+            if _is_selected(thing, request.query.get("labelSelector", ""))
         ]
         start, size = int(request.query.get("continue", 0)), min(self.page, int(request.query.get("limit", 500)))
         rest = str(start + size) if start + size < len(found) else ""
@@ -253,6 +254,12 @@ def merged(thing: Any, patch: Any) -> Any:  # noqa: ANN401  (JSON)
         else:
             result[key] = merged(result.get(key), value)
     return result
+
+
+def _is_selected(thing: Json, selector: str) -> bool:
+    """Whether the object has the label "key=value"; no selector selects all."""
+    key, _, value = selector.partition("=")
+    return not selector or thing["metadata"].get("labels", {}).get(key) == value
 
 
 def _validate(plural: str, thing: Json) -> None:

@@ -66,7 +66,7 @@ def test_a_write_sets_the_minimum_and_leaves_both_marks_in_one_patch(
     assert stored(server)["spec"]["minReplicas"] == 6
     assert annotations(server) == {marks.ORIGINAL: "2", marks.LAST_WRITTEN: "6"}
     (patch,) = server.written(PATCH)
-    assert patch.query == {"fieldManager": "floorcast", "timeout": "2s"}
+    assert patch.query == {"fieldManager": "floorcast"}
     assert patch.headers["content-type"] == "application/merge-patch+json"
 
 

@@ -35,8 +35,8 @@ def test_a_write_patches_nothing_but_the_scale(server: FakeApiServer, workloads:
     version = server.put("deployments", objects.deployment(replicas=3))["metadata"]["resourceVersion"]
     assert write(workloads, 5, observed(workloads)) == Written(5)
     tried, patch = [request for request in server.requests if request.verb == "patch"]
-    assert tried.query == {"fieldManager": "floorcast", "timeout": "2s", "dryRun": "All"}
-    assert patch.query == {"fieldManager": "floorcast", "timeout": "2s"}
+    assert tried.query == {"fieldManager": "floorcast", "dryRun": "All"}
+    assert patch.query == {"fieldManager": "floorcast"}
     assert patch.what == tried.what == PATCH
     assert patch.body == tried.body == {"metadata": {"resourceVersion": version}, "spec": {"replicas": 5}}
 
