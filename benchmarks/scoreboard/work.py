@@ -20,7 +20,7 @@ from models.race.foresight import Foresight, Past
 from models.race.running import Course, Recording
 
 TARGETS = ((0.01, 4), (0.001, 1))  # shares of misses, and how often the knob's interval around them is halved
-RACE = tuple(f"models/race/{name}.py" for name in ("driver", "glance", "running", "ours", "foresight"))
+RACE = tuple(f"models/race/{name}.py" for name in ("driver", "glance", "pods", "running"))
 FLEET = ("models/fleet", *RACE, "models/signals.py", "models/series.py")  # what a run's outcome depends on
 
 
@@ -94,7 +94,8 @@ def _foreseen(kept: Store, trace: Trace, warm_up: float) -> Foresight | None:
 @functools.cache
 def _code(policy: str) -> str:
     if policy.startswith(contenders.OURS):
-        return store.version(*FLEET, "models/forecasting", "models/policy", "models/capacity")
+        mine = ("models/race/ours.py", "models/race/foresight.py", "models/policy", "models/capacity")
+        return store.version(*FLEET, *mine, "models/forecasting")
     return store.version(*FLEET, "models/peers")
 
 

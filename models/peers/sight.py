@@ -1,6 +1,6 @@
 """What the rivals read from an observation, and how they see what is missing."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from models.policy.protocol import Observation, Pod
 from models.signals import Cause, Known, Signal
@@ -49,7 +49,7 @@ def of_pod(pod: Pod, signal: Signal) -> float | None:
             return None
 
 
-def pods(seen: Observation) -> tuple[Pod, ...]:
+def pods(seen: Observation) -> Sequence[Pod]:
     """The pods one by one; where only sums are known the ready ones are all alike, under one name."""
     if seen.pods is not None:
         return seen.pods

@@ -1,7 +1,7 @@
 """The protocol which Floorcast and its rivals share, so that one simulator drives either."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from models.policy.context import Supply
@@ -52,7 +52,7 @@ class Observation:
     maximum: int
     supply: Supply
     readings: Mapping[Signal, Reading]
-    pods: tuple[Pod, ...] | None = None
+    pods: Sequence[Pod] | None = None
 
 
 class Autoscaler(Protocol):

@@ -11,6 +11,7 @@ from models.fleet.workload import Source
 from models.policy.context import Supply
 from models.policy.decision import Decision
 from models.policy.protocol import Autoscaler, Observation
+from models.race import pods
 
 COMING = (deployment.Phase.PENDING, deployment.Phase.STARTING)
 
@@ -84,6 +85,7 @@ def observe(target: Deployment, lane: Lane) -> Observation:
         maximum=lane.maximum,
         supply=supply(target, lane),
         readings=seen.readings(target.pool, lane.sight),
+        pods=pods.Pods(target),
     )
 
 

@@ -15,7 +15,7 @@ from models.fleet.deployment import Deployment
 from models.fleet.pool import Pool
 from models.fleet.seen import STALE, Sight
 from models.policy.protocol import Observation
-from models.race import driver
+from models.race import driver, pods
 from models.signals import Cause, Known, Reading, Signal, Unknown
 
 GAUGES = (Signal.IN_FLIGHT, Signal.WAITING, Signal.KV_USAGE)
@@ -40,6 +40,7 @@ def observe(target: Deployment, lane: driver.Lane) -> Observation:
         maximum=lane.maximum,
         supply=driver.supply(target, lane),
         readings=Glance(target.pool, lane.sight),
+        pods=pods.Pods(target),
     )
 
 

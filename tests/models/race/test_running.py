@@ -115,6 +115,27 @@ def test_a_glance_reads_what_the_pages_say() -> None:
     assert differing == []
 
 
+def test_the_pods_one_by_one_add_up_to_the_readings() -> None:
+    sums, shown = [], 0
+
+    class Added:
+        def decide(self, observation: Observation) -> Decision:
+            nonlocal shown
+            pods = observation.pods
+            assert pods is not None
+            serving = [pod for pod in pods if pod.ready]
+            assert len(serving) == observation.supply.ready
+            running = observation.readings[Signal.IN_FLIGHT]
+            if isinstance(running, Known) and serving:
+                shown += len({pod.running for pod in serving}) > 1
+                sums.append((sum(pod.running or 0.0 for pod in serving), running.value))
+            return Hpa(HpaSettings(Signal.WAITING, 2.0)).decide(observation)
+
+    running.run(dataclasses.replace(COURSE, initial=3, minimum=3), Added(), interval=15.0)
+    assert shown > 10
+    assert all(mine == pytest.approx(reading) for mine, reading in sums)
+
+
 def test_a_forecast_knows_only_the_past() -> None:
     counts = np.bincount((LOAD.between(0, COURSE.end).times // 60).astype(int), minlength=180) / 60
     later = counts.copy()
