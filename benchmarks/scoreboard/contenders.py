@@ -4,23 +4,15 @@ import dataclasses
 from collections.abc import Callable
 
 from benchmarks.scoreboard.traces import Prepared
-from models.capacity.profile import Profile, concurrency_target
 from models.fleet import profiles
 from models.peers import registry
 from models.peers.engine import Engine
-from models.policy.planning import Objectives
 from models.policy.protocol import Autoscaler
 from models.race import ours
 from models.race.foresight import Foresight
 
 OURS, ORACLE, STATIC = "floorcast", "oracle", "static"
 CLAIRVOYANT = ("oracle", "oracle-99.9", "oracle-99")
-HEADROOM = 0.2  # the configuration's default: what a fleet absorbs between two decisions
-# Floorcast's one knob: burst headroom, negative where it plans for more than the load test found well, at the raise
-# quantile of the configuration; beyond the default headroom the quantile rises as well. The same on all traces.
-CAUTION = {
-    -0.4: 0.975, -0.3: 0.975, -0.2: 0.975, -0.1: 0.975, 0.0: 0.975, HEADROOM: 0.975, 0.35: 0.99, 0.5: 0.995, 0.8: 0.995,
-}  # fmt: skip
 QUICKEST = 5.0  # seconds; Knative looks every 2 s, at pages that change every 15 s
 # Those of the registry that the table has when nobody says otherwise: one of each kind, the best of its kind where
 # there are several. `--policies all` takes the rest as well.
@@ -45,24 +37,16 @@ class Contender:
 def contenders(trace: Prepared, warm_up: float, foreseen: Foresight | None) -> dict[str, Contender]:
     """Everybody who can take part, by name."""
     found = {rival.name: _rival(rival) for rival in registry.rivals(terms(trace, warm_up))}
+    knee = trace.knee
     if foreseen is not None:
         found[OURS] = Contender(
-            OURS,
-            lambda headroom: _ours(trace, headroom, foreseen),
-            "burst headroom",
-            tuple(CAUTION),
-            HEADROOM,
-            registry.SYNC,
-        )
-    headrooms = (-0.4, -0.2, 0.0, 0.2, 0.5, 1.0, 1.5, 2.5)
+            OURS, lambda headroom: ours.Floorcast(ours.objectives(knee, headroom), foreseen), ours.KNOB,
+            tuple(ours.CAUTION), ours.HEADROOM, registry.SYNC,
+        )  # fmt: skip
     found[REACTIVE_ONLY] = Contender(
-        REACTIVE_ONLY,
-        lambda headroom: ours.Floorcast(Objectives(_replica(trace, headroom)), None, lead=warm_up),
-        "burst headroom",
-        headrooms,
-        HEADROOM,
-        registry.SYNC,
-    )
+        REACTIVE_ONLY, lambda headroom: ours.Floorcast(ours.objectives(knee, headroom), None, lead=warm_up), ours.KNOB,
+        ours.CAUTION_ALONE, ours.HEADROOM, registry.SYNC,
+    )  # fmt: skip
     return found
 
 
@@ -83,19 +67,6 @@ def family(name: str) -> str:
 def _rival(rival: registry.Rival) -> Contender:
     interval = max(rival.interval, QUICKEST)
     return Contender(rival.name, rival.make, rival.knob, rival.values, rival.default, interval)
-
-
-def _ours(trace: Prepared, headroom: float, foreseen: Foresight) -> Autoscaler:
-    """One set of defaults on all traces, but for the knob."""
-    objectives = Objectives(_replica(trace, headroom), raise_quantile=CAUTION[headroom])
-    return ours.Floorcast(objectives, foreseen)
-
-
-def _replica(trace: Prepared, headroom: float) -> Profile:
-    """What the load test of the trace says; the duration is that at the knee, by Little's law."""
-    knee = trace.knee
-    target = concurrency_target(knee=knee.concurrency, headroom=headroom)
-    return Profile(concurrency=target, duration=knee.concurrency / knee.rate, source="measured")
 
 
 def terms(trace: Prepared, warm_up: float) -> registry.Terms:

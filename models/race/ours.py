@@ -10,6 +10,7 @@ at by the reactive side.
 import dataclasses
 
 from models.capacity import sizing
+from models.capacity.profile import Profile, concurrency_target
 from models.forecasting.forecast import Outlook
 from models.policy import floor, planning, reactive
 from models.policy.context import Context, Memory
@@ -17,10 +18,27 @@ from models.policy.decision import Decision
 from models.policy.planning import Objectives
 from models.policy.protocol import Autoscaler, Observation
 from models.race.foresight import SLOW, Foresight
+from models.race.loadtest import Knee
 from models.signals import Cause, Known, Signal, Unknown
 
 DEMAND = (Signal.ARRIVALS, Signal.IN_FLIGHT, Signal.WAITING)
 NOT_YET = sizing.NoPlan("no forecast has been made yet")
+
+HEADROOM = 0.2  # the configuration's default: what a fleet absorbs between two decisions
+# The one knob of a sweep: burst headroom, negative where a replica is planned for more than the load test found well,
+# at the raise quantile of the configuration; beyond the default headroom the quantile rises as well.
+CAUTION = {
+    -0.4: 0.975, -0.3: 0.975, -0.2: 0.975, -0.1: 0.975, 0.0: 0.975, HEADROOM: 0.975, 0.35: 0.99, 0.5: 0.995, 0.8: 0.995,
+}  # fmt: skip
+CAUTION_ALONE = (-0.4, -0.2, 0.0, HEADROOM, 0.5, 1.0, 1.5, 2.5)  # of the reactive rule without a forecast
+KNOB = "burst headroom"
+
+
+def objectives(knee: Knee, headroom: float) -> Objectives:
+    """The configuration's defaults with what a load test says; the duration is that at the knee, by Little's law."""
+    target = concurrency_target(knee=knee.concurrency, headroom=headroom)
+    profile = Profile(concurrency=target, duration=knee.concurrency / knee.rate, source="measured")
+    return Objectives(profile, raise_quantile=CAUTION.get(headroom, CAUTION[HEADROOM]))
 
 
 class Floorcast:
