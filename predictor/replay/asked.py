@@ -4,12 +4,16 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
+import structlog
 
 from models.series import Series
 from models.signals import Signal, Unknown
+from predictor import wiring
 from predictor.errors import HistoryError
+from predictor.outlooks import FORECAST_SIGNALS
 from predictor.ports import SignalSource
 from predictor.replay.recorded import Key, Note, Recorded
+from predictor.settings.root import Settings
 from predictor.targets import Target
 
 SIGNALS = (Signal.ARRIVALS, Signal.IN_FLIGHT, Signal.DURATION_MEAN)
@@ -24,7 +28,7 @@ class Span:
     step: float
 
 
-def read(source: SignalSource, targets: Sequence[Target], span: Span) -> Recorded:
+def read(source: SignalSource, targets: Sequence[Target], span: Span, signals: Sequence[Signal] = SIGNALS) -> Recorded:
     """What the source has of each target and signal; what is missing of the span is noted.
 
     Raises:
@@ -32,7 +36,7 @@ def read(source: SignalSource, targets: Sequence[Target], span: Span) -> Recorde
     """
     series: dict[Key, Series] = {}
     notes: list[Note] = []
-    for signal in SIGNALS:
+    for signal in signals:
         answers = source.history(targets, signal, since=span.since, until=span.until, step=span.step)
         for target in targets:
             answer = answers[target.key]
@@ -42,7 +46,7 @@ def read(source: SignalSource, targets: Sequence[Target], span: Span) -> Recorde
                 continue
             series[target.key, signal] = _from_first_known(answer)
             notes += [Note(where, told) for told in _missing(answer, span)]
-    if not any(signal is not Signal.DURATION_MEAN for _, signal in series):
+    if not any(signal in FORECAST_SIGNALS for _, signal in series):
         raise HistoryError(
             [
                 "no history of any target; is source.prometheus right, and do namespace, model and engine name series?",
@@ -50,6 +54,20 @@ def read(source: SignalSource, targets: Sequence[Target], span: Span) -> Recorde
             ]
         )
     return Recorded(series, tuple(notes))
+
+
+def remembered(settings: Settings, targets: Sequence[Target], signals: Sequence[Signal], span: Span) -> Recorded:
+    """What the configured Prometheus remembers.
+
+    Raises:
+        HistoryError: nothing is remembered of any target.
+    """
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))  # gaps are told in the report
+    source = wiring.prometheus(settings)
+    try:
+        return read(source, targets, span, signals)
+    finally:
+        source.close()
 
 
 def _from_first_known(series: Series) -> Series:

@@ -5,14 +5,11 @@ import math
 import shlex
 import zoneinfo
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import rich.console
 import rich.progress
 import rich.table
-import structlog
-from pydantic_core import PydanticCustomError
 
 from models.capacity import duration
 from models.capacity.profile import Profile
@@ -24,15 +21,14 @@ from predictor.clock import SystemClock
 from predictor.errors import ConfigurationError, HistoryError
 from predictor.outlooks import FORECAST_SIGNALS
 from predictor.ports import Clock
-from predictor.replay import asked, backtest, csvfiles, economics, report, scores, tracefiles, verdict
+from predictor.replay import asked, backtest, commandline, csvfiles, economics, report, scores, tracefiles, verdict
 from predictor.replay.recorded import Note, Recorded
-from predictor.settings import convert, durations, sections
+from predictor.settings import convert
 from predictor.settings.root import Settings
 
 WARM_UP = 300.0  # seconds, where neither the command line nor a configuration says
 SLOW_FOR = 12  # replays for which slow rivals are asked; each takes them half a minute
 LEAST_POINTS = 10
-LEAST_SINCE = 3600.0  # seconds; less is a unit that was forgotten
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +100,7 @@ def run(given: Asked, *, clock: Clock | None = None) -> int:
     """
     clock = clock or SystemClock()
     terminal = rich.console.Console(stderr=True)
-    with _bar(terminal) as bar:
+    with commandline.progress(terminal) as bar:
         outcome = made(given, clock.now(), bar)
     page, table = report.write(outcome, given.out)
     out = rich.console.Console()
@@ -141,23 +137,11 @@ def made(given: Asked, now: float, bar: rich.progress.Progress) -> report.Outcom
     )
 
 
-@contextmanager
-def _bar(terminal: rich.console.Console) -> Iterator[rich.progress.Progress]:
-    columns = (
-        rich.progress.TextColumn("{task.description}"),
-        rich.progress.BarColumn(),
-        rich.progress.TaskProgressColumn(),
-        rich.progress.TimeRemainingColumn(),
-    )
-    with rich.progress.Progress(*columns, console=terminal, transient=True) as bar:
-        yield bar
-
-
 # ------------------------------------------------------------------------------------------------------------- reading
 
 
 def _recorded(given: Asked, now: float) -> Recorded:
-    step = _seconds("--step", given.step) if given.step else None
+    step = commandline.seconds("--step", given.step) if given.step else None
     if given.files:
         recorded = tracefiles.read(given.files, step=step)
     elif given.csv:
@@ -172,30 +156,18 @@ def _recorded(given: Asked, now: float) -> Recorded:
 
 
 def _from_prometheus(given: Asked, now: float) -> Recorded:
-    since = _seconds("--since", given.since)
-    if since < LEAST_SINCE:
-        raise ConfigurationError(f"--since: {given.since!r} is {since:g} s: ask for an hour at least, better 14d")
-    settings = given.settings
-    if settings is None or settings.source.kind is not sections.SourceKind.PROMETHEUS:
-        raise ConfigurationError("--since: needs a configuration whose source.kind is prometheus; give --config")
-    if not settings.targets:
-        raise ConfigurationError("targets: the configuration names none; name the workloads to look at")
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))  # gaps are told in the report
-    step = _seconds("--step", given.step) if given.step else settings.history.step
+    since, settings = commandline.since(given.since), commandline.prometheus(given.settings)
+    step = commandline.seconds("--step", given.step) if given.step else settings.history.step
     until = now - settings.source.prometheus.scrape_interval
-    source = wiring.prometheus(settings)
-    try:
-        span = asked.Span(until - since, until, step)
-        return asked.read(source, convert.targets(settings), span)
-    finally:
-        source.close()
+    span = asked.Span(until - since, until, step)
+    return asked.remembered(settings, convert.targets(settings), asked.SIGNALS, span)
 
 
 def _questions(given: Asked, recorded: Recorded) -> backtest.Questions:
     names = sorted({target for target, _ in recorded.series})
-    told = tuple(_seconds("--warm-up", one) for one in given.warm_up.split(",") if one.strip())
+    told = tuple(commandline.seconds("--warm-up", one) for one in given.warm_up.split(",") if one.strip())
     forecast, settings = ForecastSettings(zone=_zone(given.zone)), given.settings
-    every = _seconds("--every", given.every)
+    every = commandline.seconds("--every", given.every)
     if settings is None:
         return backtest.Questions(dict.fromkeys(names, told or (WARM_UP,)), every=every, forecast=forecast)
     own = {target.key: (target.warm_up,) for target in convert.targets(settings)}
@@ -220,16 +192,6 @@ def _only(given: Asked, questions: backtest.Questions) -> float | None:
     return near[0]
 
 
-def _seconds(flag: str, text: str) -> float:
-    try:
-        seconds = durations.parse(text)
-    except PydanticCustomError as error:
-        raise ConfigurationError(f"{flag}: {text!r} {error.message()}") from None
-    if seconds <= 0:
-        raise ConfigurationError(f"{flag}: {text!r} must be longer than nothing")
-    return seconds
-
-
 def _zone(name: str) -> zoneinfo.ZoneInfo:
     try:
         return zoneinfo.ZoneInfo(name)
@@ -242,7 +204,7 @@ def _zone(name: str) -> zoneinfo.ZoneInfo:
 
 def _objectives(given: Asked, recorded: Recorded) -> tuple[Mapping[str, Objectives], tuple[Note, ...]]:
     """How each target is planned for, and what had to be assumed."""
-    seconds = _seconds("--duration", given.duration) if given.duration else None
+    seconds = commandline.seconds("--duration", given.duration) if given.duration else None
     if given.settings is not None and given.concurrency is None and given.throughput is None:
         return {target.key: target.objectives for target in convert.targets(given.settings)}, ()
     found: dict[str, Objectives] = {}

@@ -1,29 +1,24 @@
 """`floorcast simulate`: what a workload would have cost under each policy."""
 
 import dataclasses
-import importlib.util
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich.console
 import rich.progress
 import rich.table
-from pydantic_core import PydanticCustomError
 
 from predictor.clock import SystemClock
 from predictor.errors import ConfigurationError
 from predictor.ports import Clock
-from predictor.settings import durations
+from predictor.replay import commandline
 from predictor.settings.root import Settings
 
 if TYPE_CHECKING:
     from predictor.replay.simulateload import Workload
     from predictor.replay.simulatereport import Told
 
-DAY = 86400.0
 PROFILE = "llama-8b-h100"
 
 
@@ -43,7 +38,7 @@ class Asked:
         objective: time to the first token; empty for twice an idle replica's.
         attainment: share of the requests that should meet it.
         warm_up: of a replica.
-        policies: names; none for the usual ones.
+        policies: names; none for all there are.
         maximum: replicas at most; None for twice what the peak needs.
         sweep: runs of each policy at other settings.
         tokens: mean prompt and output where nothing says.
@@ -95,16 +90,12 @@ def run(given: Asked, *, clock: Clock | None = None) -> int:
     """Runs the simulation and prints what it comes to. Returns the exit code.
 
     Raises:
-        ConfigurationError: the command line cannot be used, or numba is missing.
+        ConfigurationError: the command line cannot be used.
         HistoryError: the recorded history cannot be.
     """
-    if importlib.util.find_spec("numba") is None:
-        raise ConfigurationError(
-            "simulate: needs numba, which compiles the simulated fleet; install it with: pip install 'floorcast[sim]'"
-        )
     from predictor.replay import simulatereport  # noqa: PLC0415  (late: it brings in numba)
 
-    with _bar(rich.console.Console(stderr=True)) as bar:
+    with commandline.progress(rich.console.Console(stderr=True)) as bar:
         told = made(given, (clock or SystemClock()).now(), bar)
     written = simulatereport.write(told, given.out)
     out = rich.console.Console()
@@ -125,10 +116,10 @@ def made(given: Asked, now: float, bar: rich.progress.Progress) -> "Told":
     load = _workload(given, now)
     question = simulateruns.Question(
         profile=profiles.named(given.profile),
-        warm_up=_seconds("--warm-up", given.warm_up),
-        objective=_seconds("--ttft", given.objective) if given.objective else None,
+        warm_up=commandline.seconds("--warm-up", given.warm_up),
+        objective=commandline.seconds("--ttft", given.objective) if given.objective else None,
         concurrency=given.concurrency,
-        policies=given.policies or simulateruns.USUAL,
+        policies=given.policies,
         maximum=given.maximum,
         sweep=given.sweep,
     )
@@ -157,47 +148,18 @@ def _workload(given: Asked, now: float) -> "Workload":
 
 
 def _remembered(given: Asked, now: float) -> "Workload":
-    from predictor import wiring  # noqa: PLC0415  (late: the Prometheus client)
-    from predictor.replay import asked, simulateload  # noqa: PLC0415
-    from predictor.settings import convert, sections  # noqa: PLC0415
+    from predictor.replay import asked, simulateload  # noqa: PLC0415  (late, as above, and the Prometheus client)
+    from predictor.settings import convert  # noqa: PLC0415
 
-    settings = given.settings
-    if settings is None or settings.source.kind is not sections.SourceKind.PROMETHEUS:
-        raise ConfigurationError("--since: needs a configuration whose source.kind is prometheus; give --config")
+    since, settings = commandline.since(given.since), commandline.prometheus(given.settings)
     targets = {target.key: target for target in convert.targets(settings)}
     name = given.target or (next(iter(targets)) if len(targets) == 1 else "")
     if name not in targets:
         raise ConfigurationError(f"--target: {name!r} is none of the configuration's; use one of {', '.join(targets)}")
     until = now - settings.source.prometheus.scrape_interval
-    source = wiring.prometheus(settings)
-    try:
-        span = asked.Span(until - _seconds("--since", given.since), until, settings.history.step)
-        recorded = asked.read(source, [targets[name]], span)
-    finally:
-        source.close()
+    span = asked.Span(until - since, until, settings.history.step)
+    recorded = asked.remembered(settings, [targets[name]], simulateload.SIGNALS, span)
     return simulateload.recorded(recorded, name, hours=given.hours, seed=given.seed, tokens=given.tokens)
-
-
-@contextmanager
-def _bar(terminal: rich.console.Console) -> Iterator[rich.progress.Progress]:
-    columns = (
-        rich.progress.TextColumn("{task.description}"),
-        rich.progress.BarColumn(),
-        rich.progress.TaskProgressColumn(),
-        rich.progress.TimeRemainingColumn(),
-    )
-    with rich.progress.Progress(*columns, console=terminal, transient=True) as bar:
-        yield bar
-
-
-def _seconds(flag: str, text: str) -> float:
-    try:
-        seconds = durations.parse(text)
-    except PydanticCustomError as error:
-        raise ConfigurationError(f"{flag}: {text!r} {error.message()}") from None
-    if seconds <= 0:
-        raise ConfigurationError(f"{flag}: {text!r} must be longer than nothing")
-    return seconds
 
 
 def _show(told: "Told", console: rich.console.Console) -> None:

@@ -19,6 +19,7 @@ from predictor.settings import durations
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 MEMORY = 8 * DAY
 SAMPLE = 5000  # requests from which the load test draws lengths
+SIGNALS = (Signal.ARRIVALS, Signal.TOKENS_IN, Signal.TOKENS_OUT)
 GENERATED = ("rate", "day", "peak", "hour", "weekend", "growth", "noise", "cv", "prompt", "output", "days", "surge")
 
 

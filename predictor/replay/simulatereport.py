@@ -13,6 +13,9 @@ from predictor.replay.recorded import Note
 from predictor.replay.simulateruns import Found, Raced
 from predictor.settings import durations
 
+TABLES = ("simulation.csv", "policies.csv", "timeline.csv")  # every run; every policy as set up; its course
+QUANTILES = (0.5, 0.9, 0.95, 0.99)
+
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Told:
@@ -71,14 +74,15 @@ class Told:
         )
 
 
-def write(told: Told, folder: Path) -> tuple[Path, Path, Path]:
-    """Writes simulation.html, simulation.csv (every run) and timeline.csv; the folder is made."""
+def write(told: Told, folder: Path) -> tuple[Path, ...]:
+    """Writes simulation.html and TABLES; the folder is made."""
     folder.mkdir(parents=True, exist_ok=True)
-    page, runs, course = folder / "simulation.html", folder / "simulation.csv", folder / "timeline.csv"
+    page, tables = folder / "simulation.html", (_runs(told), _served(told), _timelines(told.found))
     page.write_text(html(told), encoding="utf-8")
-    _runs(told).to_csv(runs, index=False, float_format="%.6g")
-    _timelines(told.found).to_csv(course, index=False, float_format="%.6g")
-    return page, runs, course
+    files = tuple(folder / name for name in TABLES)
+    for table, path in zip(tables, files, strict=True):
+        table.to_csv(path, index=False, float_format="%.6g")
+    return page, *files
 
 
 def html(told: Told) -> str:
@@ -123,6 +127,37 @@ def _runs(told: Told) -> pd.DataFrame:
         for one in told.found.raced
         for i, point in enumerate(one.points)
     )
+
+
+def _served(told: Told) -> pd.DataFrame:
+    """A policy as usually set up: every item of its scorecard."""
+    rows = []
+    for one in told.found.raced:
+        card, outcome = one.card, one.outcome
+        rows.append(
+            {
+                "policy": one.name,
+                "requests": outcome.requests,
+                "missed": outcome.missed,
+                "attainment": outcome.attainment,
+                "rejected": card.rejected,
+                "timed_out": card.timed_out,
+                "failed": card.failed,
+                "preempted": card.preempted,
+                **{
+                    f"{what}_p{q * 100:g}_s": getattr(card, what).quantile(q)
+                    for what in ("ttft", "itl", "e2e")
+                    for q in QUANTILES
+                },
+                "replica_hours": outcome.replica_hours,
+                "warming_hours": outcome.warming_hours,
+                "hours_below_demand": outcome.hours_short,
+                "starts": outcome.starts,
+                "wasted_starts": outcome.wasted,
+                "cost": told.cost(one),
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 def _timelines(found: Found) -> pd.DataFrame:

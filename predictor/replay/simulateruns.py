@@ -7,12 +7,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from models.capacity.profile import Profile as Replica
-from models.capacity.profile import concurrency_target
 from models.fleet.profiles import Profile
+from models.fleet.scorecard import Scorecard
 from models.peers import registry
 from models.peers.engine import Engine
-from models.policy.planning import Objectives
 from models.policy.protocol import Autoscaler
 from models.race import foresight, loadtest, ours, running
 from models.race.foresight import Foresight, Past
@@ -24,7 +22,6 @@ from predictor.errors import ConfigurationError
 from predictor.replay.simulateload import Workload
 
 OURS, REACTIVE = "floorcast", "floorcast-reactive"
-USUAL = (OURS, "hpa-in-flight", "keda-load", "knative-kpa", "static", "oracle")
 HEADROOM, QUANTILE = 0.2, 0.95  # the configuration's defaults
 QUICKEST = 5.0  # seconds between two decisions: the pages are scraped every 15
 MOMENTS = 1500  # points of a timeline
@@ -39,7 +36,7 @@ class Question:
         warm_up: seconds.
         objective: seconds to the first token; None for twice what an idle replica needs for 99.9 % of the requests.
         concurrency: requests in flight a replica is planned for; None for what a load test on the fleet says.
-        policies: names.
+        policies: names; none for all there are.
         maximum: replicas at most; None for twice what the busiest minute needs.
         sweep: runs at other settings than the default, by policy, for the frontier.
     """
@@ -48,7 +45,7 @@ class Question:
     warm_up: float = 300.0
     objective: float | None = None
     concurrency: float | None = None
-    policies: tuple[str, ...] = USUAL
+    policies: tuple[str, ...] = ()
     maximum: int | None = None
     sweep: int = 4
 
@@ -85,6 +82,7 @@ class Raced:
         knob: what its sweep turns.
         default: the setting of the run shown.
         outcome: what came of it.
+        card: how it served, as of the last point of the timeline.
         timeline: how it went.
         points: of its frontier, the default among them.
     """
@@ -93,6 +91,7 @@ class Raced:
     knob: str
     default: float
     outcome: Outcome
+    card: Scorecard
     timeline: Timeline
     points: tuple[Point, ...]
 
@@ -115,18 +114,19 @@ def run(load: Workload, question: Question, *, tell: Callable[[str, float], None
     knee = _knee(load, question)
     course = _course(load, question, knee)
     known = _contenders(load, question, (knee, course))
-    unknown = [name for name in question.policies if name not in {*known, OURS}]
+    policies = question.policies or (OURS, *known)
+    unknown = [name for name in policies if name not in {*known, OURS}]
     if unknown:
         raise ConfigurationError(
             f"--policy: {unknown[0]!r} is not known; there are {', '.join((OURS, *sorted(known)))}"
         )
-    if OURS in question.policies:
+    if OURS in policies:
         past = {load.name: Past(load.arrivals, load.start, load.end)}
         foreseen = foresight.foresee(past, (question.warm_up,), tell=lambda share: tell("forecasting", share * 0.3))
         known[OURS] = _ours(knee, foreseen[load.name, question.warm_up])
     raced = []
-    for i, name in enumerate(question.policies):
-        begun = 0.3 + 0.7 * i / len(question.policies)
+    for i, name in enumerate(policies):
+        begun = 0.3 + 0.7 * i / len(policies)
         raced.append(_raced(known[name], course, question.sweep, functools.partial(_tell, tell, begun)))
     return Found(knee, course, tuple(raced))
 
@@ -181,29 +181,21 @@ def _contenders(load: Workload, question: Question, found: tuple[Knee, Course]) 
         history=history if history.known else None,
         future=dataclasses.replace(inside, start=load.start, values=np.nan_to_num(inside.values)),
     )
-    found_here = {rival.name: rival for rival in registry.rivals(terms)}
 
     def alone(headroom: float) -> Autoscaler:
-        return ours.Floorcast(Objectives(_replica(knee, headroom)), None)
+        return ours.Floorcast(ours.objectives(knee, headroom), None, lead=question.warm_up)
 
-    found_here[REACTIVE] = registry.Rival(
-        REACTIVE, alone, "burst headroom", (0.0, 0.1, 0.2, 0.5, 1.0), HEADROOM, "Floorcast without its forecast"
+    reactive = registry.Rival(
+        REACTIVE, alone, ours.KNOB, ours.CAUTION_ALONE, ours.HEADROOM, "Floorcast without its forecast"
     )
-    return found_here
+    return {rival.name: rival for rival in (reactive, *registry.rivals(terms))}
 
 
 def _ours(knee: Knee, foreseen: Foresight) -> registry.Rival:
-    def make(quantile: float) -> Autoscaler:
-        lower = foresight.QUANTILES[max(foresight.QUANTILES.index(quantile) - 1, 0)]
-        objectives = Objectives(_replica(knee, HEADROOM), raise_quantile=quantile, lower_quantile=lower)
-        return ours.Floorcast(objectives, foreseen)
+    def make(headroom: float) -> Autoscaler:
+        return ours.Floorcast(ours.objectives(knee, headroom), foreseen)
 
-    return registry.Rival(OURS, make, "raise quantile", foresight.QUANTILES, QUANTILE, "Floorcast's defaults")
-
-
-def _replica(knee: Knee, headroom: float) -> Replica:
-    target = concurrency_target(knee=knee.concurrency, headroom=headroom)
-    return Replica(concurrency=target, duration=knee.concurrency / knee.rate, source="measured")
+    return registry.Rival(OURS, make, ours.KNOB, tuple(ours.CAUTION), ours.HEADROOM, "Floorcast's defaults")
 
 
 def _raced(rival: registry.Rival, course: Course, sweep: int, tell: Callable[[str], None]) -> Raced:
@@ -216,7 +208,7 @@ def _raced(rival: registry.Rival, course: Course, sweep: int, tell: Callable[[st
     for value in chosen(rival.values, rival.default, sweep):
         tell(f"{rival.name} at {value:g}")
         points.append(_point(value, running.run(course, rival.make(value), interval=interval)))
-    return Raced(rival.name, rival.knob, rival.default, outcome, film.timeline(), tuple(points))
+    return Raced(rival.name, rival.knob, rival.default, outcome, film.last, film.timeline(), tuple(points))
 
 
 def chosen(values: Sequence[float], default: float, count: int) -> list[float]:
@@ -240,6 +232,11 @@ class _Film:
     def watch(self, glimpse: Glimpse) -> None:
         """One more moment."""
         self._shown.append(glimpse)
+
+    @property
+    def last(self) -> Scorecard:
+        """The scorecard of the last moment."""
+        return self._shown[-1].card
 
     def timeline(self) -> Timeline:
         """All of them."""

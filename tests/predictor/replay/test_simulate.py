@@ -2,7 +2,6 @@
 
 import csv
 import dataclasses
-import importlib.util
 from pathlib import Path
 
 import numpy as np
@@ -50,7 +49,7 @@ def test_every_policy_has_its_day_and_its_frontier(found: Found) -> None:
 
 def test_the_report_is_one_file_without_script_or_network(found: Found, tmp_path: Path) -> None:
     told = simulatereport.Told("floorcast simulate", "<b>mine</b>", found, 2.0, "€", 0.9, ())
-    page, runs, course = simulatereport.write(told, tmp_path)
+    page, runs, served, course = simulatereport.write(told, tmp_path)
     text = page.read_text()
     assert "<script" not in text
     assert "http" not in text
@@ -60,6 +59,12 @@ def test_the_report_is_one_file_without_script_or_network(found: Found, tmp_path
     assert len(rows) == sum(len(one.points) for one in found.raced)
     first = rows[0]
     assert float(first["cost"]) == pytest.approx(float(first["replica_hours"]) * 2.0, rel=1e-4)
+    (ours, *_) = csv.DictReader(served.read_text().splitlines())
+    assert ours["policy"] == "floorcast"
+    assert float(ours["ttft_p50_s"]) <= float(ours["ttft_p99_s"]) < float(ours["e2e_p99_s"])
+    assert 0 < float(ours["itl_p50_s"]) < 0.2
+    assert int(ours["requests"]) >= int(ours["missed"]) >= int(ours["timed_out"])
+    assert float(ours["hours_below_demand"]) < 0.75
     assert {row["policy"] for row in csv.DictReader(course.read_text().splitlines())} == {
         "floorcast",
         "static",
@@ -147,7 +152,8 @@ def test_the_command_writes_its_report(
         ),
         ({"file": Path("nowhere.csv")}, "nowhere.csv: No such file"),
         ({"since": "9d"}, "--since: needs a configuration"),
-        ({"since": "9d", "settings": Settings(), "target": "a/b"}, "--target: 'a/b' is none"),
+        ({"since": "9", "settings": Settings()}, "--since: '9' is 9 s: ask for an hour at least"),
+        ({"since": "9d", "settings": Settings(), "target": "a/b"}, "targets: the configuration names none"),
     ],
 )
 def test_what_cannot_be_used_is_named_with_its_remedy(wrong: dict[str, object], message: str, tmp_path: Path) -> None:
@@ -165,9 +171,3 @@ def test_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(HistoryError, match=message):
             simulateload.from_file(path, hours=1.0, seed=1)
-
-
-def test_without_numba_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(ConfigurationError, match=r"pip install 'floorcast\[sim\]'"):
-        simulate.run(Asked(generate=""))
