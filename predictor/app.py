@@ -5,13 +5,12 @@ import gc
 import logging
 import os
 import signal
-import sys
 import threading
 from collections.abc import Mapping, Sequence
 
 import structlog
 
-from predictor import reloading, wiring
+from predictor import releasing, reloading, wiring
 from predictor.clock import SystemClock
 from predictor.cluster import permissions
 from predictor.cluster.client import Api
@@ -20,10 +19,10 @@ from predictor.cluster.permissions import Purpose
 from predictor.cluster.workloads import ClusterWorkloads
 from predictor.errors import ConfigurationError
 from predictor.leading import Alone, Replica
+from predictor.finding import Finding
 from predictor.loops import Loops, World
-from predictor.ports import Refused, Written
 from predictor.schedule import Job, Schedule
-from predictor.settings import convert, loading
+from predictor.settings import convert, discovered, loading
 from predictor.settings.root import Settings
 from predictor.targets import Mode, Target
 from predictor.telemetry import logs, pages, snapshot
@@ -49,6 +48,8 @@ class Service:
         self._problems: tuple[str, ...] = ()  # of the configuration file, while the one before it counts
         self._stop = threading.Event()
         self._targets = convert.targets(settings)
+        self._named = settings  # as in the file, without what is found by label
+        self._found: tuple[discovered.Labelled, ...] = ()  # what was, when the settings were last put together
         self._clock = SystemClock()
         self._leadership = (
             Replica(wiring.terms(settings), wiring.access(settings.kubernetes), self._clock)
@@ -56,11 +57,12 @@ class Service:
             else Alone()
         )
         self._api = Api(wiring.access(settings.kubernetes), wait=self._stop.wait, may_write=self._leadership.guard)
-        self._workloads = ClusterWorkloads(self._api)
+        self._workloads = ClusterWorkloads(self._api, owners=settings.kubernetes.owners)
         self._metrics = Metrics()
         self._metrics.targets(self._targets)
         self._metrics.configuration(at=self._clock.now())
         self._pulse = Pulse(_intervals(settings))
+        self._finding = Finding(self._api, asked=lambda: self._named.discovery, stop=self._stop, metrics=self._metrics)
         self._telemetry = Telemetry(self._metrics, self._pulse, self._clock)
         self._learned = reloading.fresh(settings)
         self._loops = self._make_loops()
@@ -94,6 +96,7 @@ class Service:
         self._leadership.start()
         self._schedule.start()
         while not self._stop.wait(WATCH):
+        self._finding.start()
             self._metrics.leader(leads=self._leadership.leads())
             if self._schedule.keep_pace():
                 _log.warning("the wall clock jumped: the loops were set anew")
@@ -104,6 +107,8 @@ class Service:
     def stop(self) -> None:
         """Ends `run`; may be called from a signal handler."""
         self._loops.stopping.set()
+            if self._finding.found != self._found:
+                self._take_up_found()
         self._stop.set()
 
     def _look_at(self, watch: loading.Watch) -> None:
@@ -112,7 +117,8 @@ class Service:
             changed = watch.look()
             if changed is None:
                 return
-            self._take_up(changed)
+            self._take_up(self._joined(changed))
+            self._named = changed
         except ConfigurationError as error:
             self._problems = error.lines
             for line in error.lines:
@@ -126,6 +132,25 @@ class Service:
 
         Raises:
             ConfigurationError: a query cannot be used; the loops go on.
+    def _take_up_found(self) -> None:
+        """Takes up the targets that were found by label, and lets those go that are no longer."""
+        self._found = self._finding.found
+        joined = self._joined(self._named)
+        if joined.targets == self._settings.targets:
+            return
+        try:
+            self._take_up(joined)
+        except ConfigurationError as error:
+            _log.error("targets found by label cannot be taken up", problem="; ".join(error.lines))
+
+    def _joined(self, named: Settings) -> Settings:
+        """The settings of the file with the targets that were found by label; says which of these cannot be used."""
+        joined = discovered.join(named, self._found)
+        for key, why in joined.refused.items():
+            _log.warning("target found by label cannot be used", target=key, why=why)
+        self._metrics.discovered(len(self._found) - len(joined.refused), refused=joined.refused)
+        return joined.settings
+
         """
         wiring.source(changed, self._workloads)  # raises before anything has ended
         for section in reloading.needs_restart(self._settings, changed):
@@ -144,6 +169,7 @@ class Service:
         self._loops = self._make_loops()
         self._schedule = self._make_schedule()
         _log.info("configuration taken up", mode=settings.mode, targets=[target.key for target in self._targets])
+        self._workloads.keep_only({target.key for target in (*known, *self._targets)})
         self._give_up(reloading.left(known, self._targets))
         if not self._stop.is_set():
             self._schedule.start()
@@ -154,7 +180,9 @@ class Service:
             for target in targets:
                 _log.warning("target named no more, in shadow mode its floor stays as it is", target=target.key)
         elif targets and self._leadership.leads():
-            threading.Thread(target=give_back, args=(self._workloads, targets), name="give-up", daemon=True).start()
+            threading.Thread(
+                target=releasing.give_back, args=(self._workloads, targets), name="give-up", daemon=True
+            ).start()
 
     def _state(self) -> Mapping[str, object]:
         told = {"refused": self._problems, "file": str(self._watch.path) if self._watch else None}
@@ -200,7 +228,7 @@ class Service:
         """Gives everything back, if that takes no longer than a process that is to stop has."""
         done: list[bool] = []
         thread = threading.Thread(
-            target=lambda: done.append(give_back(self._workloads, self._targets)), name="release", daemon=True
+            target=lambda: done.append(releasing.give_back(self._workloads, self._targets)), name="release", daemon=True
         )
         thread.start()
         thread.join(RELEASE_GRACE)
@@ -211,13 +239,11 @@ class Service:
 
     def _tell_missing_permissions(self) -> None:
         """Says at the start what would otherwise show as a refusal at the first write."""
-        wanted: dict[str, set[Purpose]] = {}
-        for target in self._targets:
-            purposes = wanted.setdefault(target.namespace, {Purpose.OBSERVE})
-            if target.mode is Mode.CONTROL:
-                purposes |= {Purpose.WRITE_HPA, Purpose.WRITE_SCALE, Purpose.EVENTS}
+        wanted = permissions.wanted(self._targets, self._settings.kubernetes.owners)
         if self._settings.leader_election.enabled:
-            wanted.setdefault(wiring.terms(self._settings).namespace, set()).add(Purpose.LEAD)
+            place = wiring.terms(self._settings).namespace
+            leading = {one for one in permissions.PERMISSIONS if one.purpose is Purpose.LEAD}
+            wanted[place] = wanted.get(place, set()) | leading
         try:
             for missing in permissions.check_permissions(self._api, wanted):
                 _log.warning("permission missing", problem=str(missing))
@@ -239,30 +265,5 @@ def run(settings: Settings, watch: loading.Watch | None = None) -> int:
     return code
 
 
-def release(settings: Settings, keys: Sequence[str]) -> int:
-    """Gives the original minimum of the named targets back; 1 when one could not be released."""
-    logs.configure(settings.log.level, settings.log.format)
-    named = [target for target in convert.targets(settings) if target.key in keys]
-    workloads = ClusterWorkloads(Api(wiring.access(settings.kubernetes)))
-    return 0 if give_back(workloads, named) else 1
-
-
-def give_back(workloads: ClusterWorkloads, targets: Sequence[Target]) -> bool:
-    """Releases the targets, with a line for each on standard output; whether all could be."""
-    complete = True
-    for target in targets:
-        outcome = workloads.release(target)
-        complete = complete and isinstance(outcome, Written)
-        sys.stdout.write(f"{target.key}: {_told(outcome)}\n")
-        sys.stdout.flush()  # the next one may hang, and whoever waits should see what is done
-    return complete
-
-
 def _intervals(settings: Settings) -> dict[str, float]:
     return {"slow": settings.loops.slow, "fast": settings.loops.fast}
-
-
-def _told(outcome: Written | Refused) -> str:
-    if isinstance(outcome, Written):
-        return f"released, {outcome.replicas} stands"
-    return f"not released: {outcome.reason}: {outcome.detail}"

@@ -87,7 +87,46 @@ def run(  # noqa: PLR0913, PLR0917  (one parameter a flag)
 
 
 @app.command()
-def release(
+def release(  # noqa: PLR0913, PLR0917  (one parameter a flag)
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Targets as namespace/name; without any all, and what else carries our annotations.",
+            show_default=False,
+        ),
+    ] = None,
+    everywhere: Annotated[  # noqa: FBT002
+        bool, typer.Option("--all-namespaces", "-A", help="Look for our annotations in the whole cluster.")
+    ] = False,
+    lasting: Annotated[
+        str,
+        typer.Option(
+            "--for",
+            help="How long a Floorcast that runs leaves them alone, as 10m; 0 not at all.",
+            show_default="until `floorcast resume`",
+        ),
+    ] = "",
+    config: ConfigOption = None,
+    log_level: LogLevelOption = None,
+    log_format: LogFormatOption = None,
+    kubeconfig: KubeconfigOption = None,
+) -> None:
+    """Give the original minimum of each target back and forget it; safe to repeat, also while the service runs."""
+    settings = _settings(config, _cluster_flags(log_level, log_format, kubeconfig))
+    keys = _known(targets or [], settings)
+    from predictor import releasing  # noqa: PLC0415  (late, as in run)
+    from predictor.settings import durations  # noqa: PLC0415
+
+    try:
+        seconds = durations.parse(lasting) if lasting else None
+    except ValueError as error:
+        raise ConfigurationError([f"--for: {error}"]) from None
+    asked = releasing.Release(lasting=seconds, everywhere=everywhere)
+    raise typer.Exit(releasing.release(settings, keys, asked=asked))
+
+
+@app.command()
+def resume(
     targets: Annotated[
         list[str] | None, typer.Argument(help="Targets as namespace/name; all without any.", show_default=False)
     ] = None,
@@ -96,19 +135,12 @@ def release(
     log_format: LogFormatOption = None,
     kubeconfig: KubeconfigOption = None,
 ) -> None:
-    """Give the original minimum of each target back and forget it; safe to repeat."""
-    settings = _settings(
-        config,
-        {
-            "--log-level": ("log.level", log_level),
-            "--log-format": ("log.format", log_format),
-            "--kubeconfig": ("kubernetes.kubeconfig", kubeconfig),
-        },
-    )
+    """Let the service write what was released, or left to somebody else who kept changing it back."""
+    settings = _settings(config, _cluster_flags(log_level, log_format, kubeconfig))
     keys = _known(targets or [], settings)
-    from predictor import app as service  # noqa: PLC0415  (late, as in run)
+    from predictor import releasing  # noqa: PLC0415  (late, as in run)
 
-    raise typer.Exit(service.release(settings, keys))
+    raise typer.Exit(releasing.resume(settings, keys))
 
 
 @app.command()
@@ -247,7 +279,7 @@ def simulate(  # noqa: PLR0913, PLR0917  (one parameter a flag)
     warm_up: Annotated[str, typer.Option(help="Of a new replica.")] = "5m",
     policy: Annotated[
         list[str] | None,
-        typer.Option("--policy", help="A policy to compare; repeat it for more.", show_default="the usual ones"),
+        typer.Option("--policy", help="A policy to compare; repeat it for more.", show_default="all there are"),
     ] = None,
     maximum: Annotated[
         int | None, typer.Option(help="Replicas at most.", show_default="twice what the peak needs")
@@ -334,16 +366,26 @@ def _watch(config: Path | None, flags: dict[str, tuple[str, str | None]]) -> "Wa
 
 
 def _known(keys: list[str], settings: "Settings") -> tuple[str, ...]:
-    """The keys, refused when one is none of the targets; all of them when none was named."""
+    """The keys, refused when one is none of the targets; of those that are found by label nothing is known here."""
     every = tuple(target.key for target in settings.targets)
-    strangers = [key for key in keys if key not in every]
+    strangers = [key for key in keys if key not in every and not settings.discovery.enabled]
     if strangers:
         names = ", ".join(every) or "none"
         raise ConfigurationError(
             f"TARGETS: {key!r} is no target of the configuration; the targets are {names}" for key in strangers
         )
-    return tuple(keys) or every
+    return tuple(keys)
 
 
 if __name__ == "__main__":
     main()
+def _cluster_flags(
+    log_level: str | None, log_format: str | None, kubeconfig: str | None
+) -> dict[str, tuple[str, str | None]]:
+    return {
+        "--log-level": ("log.level", log_level),
+        "--log-format": ("log.format", log_format),
+        "--kubeconfig": ("kubernetes.kubeconfig", kubeconfig),
+    }
+
+

@@ -8,6 +8,8 @@ is below it would be written again by that kind's controller: then the number is
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping
 
+import structlog
+
 from predictor.cluster import client, errors, fields, hpa, marks, resources, scaling
 from predictor.cluster.errors import NotOursError
 from predictor.cluster.fields import Json
@@ -20,6 +22,8 @@ from predictor.cluster.owners import Number, Object
 from predictor.cluster.scale import ScaleActuator
 from predictor.ports import Owner, Workload
 from predictor.targets import Target
+
+_log = structlog.get_logger(__name__)
 
 # Field managers of what applies a repository again and again. Helm is none: it writes at an upgrade only.
 GITOPS = ("argocd", "kustomize-controller", "helm-controller", "flux", "fleetagent", "kapp-controller")
@@ -119,7 +123,7 @@ class Ownership:
         if rivals := _rivals(aim, stock):
             raise _ambiguous(rivals, aim)
         if note and workload is not None:
-            self.scale.leave_note(workload, aim, note)
+            self._note_on_workload(workload, aim, note)
         return self.scale.read(aim)
 
     def marked(self, namespace: str = "") -> Iterator[tuple[FloorActuator, Json]]:
@@ -150,6 +154,13 @@ class Ownership:
             self.floors[owner].resume(thing)
         if workload is not None and marks.pause(workload, marks.RELEASED):
             self.scale.leave_note(workload, aim, None)
+
+    def _note_on_workload(self, workload: Json, aim: Target, note: str) -> None:
+        """The count stays as it is with or without; whoever may not leave the note is told how somebody else can."""
+        try:
+            self.scale.leave_note(workload, aim, note)
+        except errors.ForbiddenError as error:
+            _log.warning("no note left", target=aim.key, detail=str(error))
 
     def _left_out(self, number: Number) -> NotOursError | None:
         if number.owner in self._owners:

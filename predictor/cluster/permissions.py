@@ -2,7 +2,7 @@
 
 import dataclasses
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from predictor.cluster import client, fields
 from predictor.cluster.resources import (
@@ -20,6 +20,8 @@ from predictor.cluster.resources import (
     STATEFUL_SETS,
     Resource,
 )
+from predictor.ports import Owner
+from predictor.targets import Kind, Mode, Target
 
 
 class Purpose(enum.StrEnum):
@@ -111,21 +113,55 @@ def rules(purposes: Iterable[Purpose]) -> list[dict[str, list[str]]]:
     ]
 
 
-def check_permissions(api: client.Api, wanted: Mapping[str, Iterable[Purpose]]) -> list[Missing]:
+_OF_KIND = {Kind.LEADER_WORKER_SET: Purpose.WRITE_LEADER_WORKER_SETS, Kind.ROLLOUT: Purpose.WRITE_ROLLOUTS}
+_OF_OWNER = {Owner.HPA: Purpose.WRITE_HPA, Owner.KEDA: Purpose.WRITE_KEDA, Owner.KSERVE: Purpose.WRITE_KSERVE}
+# A resource that is only listed where an owner is looked for, or a target is of that kind.
+_ONLY_FOR_OWNER = {SCALED_OBJECTS: Owner.KEDA, INFERENCE_SERVICES: Owner.KSERVE}
+_ONLY_FOR_KIND = {LEADER_WORKER_SETS: Kind.LEADER_WORKER_SET, ROLLOUTS: Kind.ROLLOUT}
+
+
+def wanted(targets: Iterable[Target], owners: Collection[Owner]) -> dict[str, set[Permission]]:
+    """What is needed by namespace for these targets and the kinds of owner that are looked for.
+
+    What may not come up, as a ScaledObject in a cluster without KEDA, is wanted too: that cannot be known before.
+    """
+    needed: dict[str, set[Permission]] = {}
+    for target in targets:
+        purposes = {Purpose.OBSERVE} | (_writing(target, owners) if target.mode is Mode.CONTROL else set())
+        needed.setdefault(target.namespace, set()).update(
+            one for one in PERMISSIONS if one.purpose in purposes and _comes_up(one, target, owners)
+        )
+    return needed
+
+
+def _writing(target: Target, owners: Collection[Owner]) -> set[Purpose]:
+    purposes = {Purpose.EVENTS} | {_OF_OWNER[owner] for owner in owners if owner in _OF_OWNER}
+    if Owner.SCALE in owners and not target.resource and target.kind != Kind.INFERENCE_SERVICE:
+        purposes.add(_OF_KIND.get(Kind(target.kind), Purpose.WRITE_SCALE))
+    return purposes
+
+
+def _comes_up(permission: Permission, target: Target, owners: Collection[Owner]) -> bool:
+    resource = permission.resource
+    of_owner, of_kind = _ONLY_FOR_OWNER.get(resource), _ONLY_FOR_KIND.get(resource)
+    return (of_owner is None or of_owner in owners) and (of_kind is None or of_kind == target.kind)
+
+
+def check_permissions(api: client.Api, needed: Mapping[str, Iterable[Permission]]) -> list[Missing]:
     """What is not granted, by asking the API server (SelfSubjectAccessReview, which everybody may create).
 
     Args:
         api: the API server, with the credentials to be checked.
-        wanted: namespace -> what is to be done in it.
+        needed: namespace -> what is to be allowed in it.
 
     Raises:
         ClusterError: the API server does not answer the question.
     """
     return [
         Missing(permission, namespace)
-        for namespace, purposes in wanted.items()
+        for namespace, permissions in needed.items()
         for permission in PERMISSIONS
-        if permission.purpose in set(purposes)
+        if permission in set(permissions)
         and not allowed(api, permission.verb, permission.resource, namespace=namespace)
     ]
 

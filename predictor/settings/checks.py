@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from predictor.settings import durations
-from predictor.targets import Mode
+from predictor.targets import Kind, Mode
 
 if TYPE_CHECKING:  # the settings run the checks
     from predictor.settings.root import Settings
@@ -117,6 +117,18 @@ def money_is_whole(settings: "Settings") -> Iterator[Contradiction]:
             yield Contradiction((*place, "quantiles", "raise"), text)
 
 
+def kinds_are_known(settings: "Settings") -> Iterator[Contradiction]:
+    """A kind is one that is known, or its resource is given."""
+    known = ", ".join(Kind)
+    for number, target in enumerate(settings.targets):
+        if target.kind not in set(Kind) and not target.resource:
+            text = f"{target.kind!r} is none of {known}; correct it, or name its resource as plural.version.group"
+            yield Contradiction(("targets", number, "kind"), text)
+        elif target.kind in set(Kind) and target.resource:
+            text = f"{target.resource!r} is given for kind {target.kind}, whose resource is known; leave it out"
+            yield Contradiction(("targets", number, "resource"), text)
+
+
 def pools_exist(settings: "Settings") -> Iterator[Contradiction]:
     """A pool that a target joins is one."""
     for place, common in _everyone(settings):
@@ -222,6 +234,7 @@ CHECKS: tuple[Check, ...] = (
     quantiles_agree,
     money_is_whole,
     pools_exist,
+    kinds_are_known,
     bounds_agree,
     forecast_grows,
     times_nest,

@@ -56,6 +56,9 @@ class Settings(pydantic_settings.BaseSettings):
         "How to reach the API server. Nothing set: the pod's own service account when there is one, else the current"
         " context of the kubeconfig.",
     )
+    discovery: sections.Discovery = key(
+        sections.Discovery(), "Targets found by label, besides those that are named here."
+    )
     loops: sections.Loops = key(sections.Loops(), "How often Floorcast looks and decides.")
     history: sections.History = key(
         sections.History(), "What is kept of the past, in memory; Prometheus is asked for it at the start."

@@ -9,8 +9,10 @@ from urllib.parse import urlsplit
 import pydantic
 from pydantic_core import PydanticCustomError
 
+from predictor.ports import Owner
 from predictor.settings.durations import Duration
 from predictor.settings.section import Number, Section, key
+from predictor.targets import Kind
 
 
 def _url(text: str) -> str:
@@ -156,12 +158,43 @@ class Kubernetes(Section):
     )
     ca_file: Path | None = key(None, "Certificates to trust for server, as PEM. Unset: the system's.")
     token_file: Path | None = key(None, "File with the bearer token for server; read again for each request.")
+    owners: Annotated[tuple[Owner, ...], pydantic.Field(min_length=1)] = key(
+        tuple(Owner),
+        "What owns replica counts that Floorcast may look for and write: hpa, keda, kserve, and scale where there is no"
+        " autoscaler. What is left out is not asked for, needs no permissions, and is only advised on where it shows.",
+        remedy="leave it out to have all of them",
+    )
     request_timeout: Duration = key(
         5.0,
         "A request that takes longer counts as failed and is tried again at the next tick. Short, so that the service"
         " can stop within 5 s.",
         gt=0,
         le=60,
+    )
+
+
+class Discovery(Section):
+    """Targets found by the label floorcast.dev/scale: "true" on their workload, besides those that are named here.
+
+    Annotations floorcast.dev/mode, engine, model, concurrency, knee, warm-up, minimum, maximum and from-zero say what
+    a named target says with keys; what they leave out comes from defaults.
+    """
+
+    enabled: bool = key(
+        False,  # noqa: FBT003  (the default of a key)
+        "Whether they are looked for. Off: nobody is scaled but who stands in this file.",
+    )
+    namespaces: tuple[Annotated[str, pydantic.Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")], ...] = key(
+        (), "Where to look. Empty: everywhere, which takes the permissions in the whole cluster."
+    )
+    kinds: Annotated[tuple[Kind, ...], pydantic.Field(min_length=1)] = key(
+        (Kind.DEPLOYMENT, Kind.STATEFUL_SET), "Kinds of workload that are looked through."
+    )
+    every: Duration = key(
+        60.0,
+        "Distance between two looks, one request for each kind and namespace; a new target waits no longer than this.",
+        ge=1,
+        le=3600,
     )
 
 

@@ -180,6 +180,16 @@ class Defaults(Section):
     )
     maximum: Count = key(10, "Largest replica count where there is no autoscaler to take it from.", ge=1, le=10000)
 
+    from_zero: bool = key(
+        False,  # noqa: FBT003  (the default of a key)
+        "Whether a workload that has no replicas is started again, with its minimum. Off: somebody may have put it to"
+        " sleep. Needs demand that is seen without replicas, as a gateway's.",
+    )
+    gitops_ignored: bool = key(
+        False,  # noqa: FBT003  (the default of a key)
+        "Say that Argo CD or Flux leaves the number alone although they set it: switch it on once their ignore rule"
+        " (docs/ownership.md) is in place. Off: such a number is advised on and not written.",
+    )
 
 class TargetSettings(Defaults):
     """One workload to scale; every key of `defaults` may be set here too."""
@@ -189,10 +199,21 @@ class TargetSettings(Defaults):
     )
     name: Name = key(
         ...,
-        "Name of the Deployment or StatefulSet.",
+        "Name of the workload object.",
         remedy="name the object to scale: lower-case letters, digits, - and .",
     )
-    kind: Kind = key(Kind.DEPLOYMENT, "Deployment or StatefulSet.")
+    kind: Annotated[str, pydantic.Field(pattern="^[A-Z][A-Za-z0-9]*$")] = key(
+        Kind.DEPLOYMENT,
+        "Deployment, StatefulSet, LeaderWorkerSet, Rollout (of Argo) or InferenceService (of KServe); any other kind"
+        " that has a scale subresource needs resource.",
+        remedy="write it as in the object's manifest",
+    )
+    resource: Annotated[str, pydantic.Field(pattern=r"^([a-z0-9]+\.v[0-9][a-z0-9]*\.[a-z0-9.-]+)?$")] = key(
+        "",
+        "plural.version.group of a kind that is not one of those, as models.v1.example.com. Needs permissions to list"
+        " it, and to get and patch its scale.",
+        remedy="write it as plural.version.group, like rollouts.v1alpha1.argoproj.io",
+    )
     model: str = key(
         "", "Served model name, as the engine labels its series. Empty where the engine has no such label."
     )

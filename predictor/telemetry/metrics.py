@@ -137,6 +137,11 @@ class Metrics:
         else:
             self.configuration(at=at)
 
+    def discovered(self, count: int, *, refused: Iterable[str]) -> None:
+        """So many targets were found by label; `refused` are the keys of those that cannot be used."""
+        self._slate.put(table.DISCOVERED, value=count)
+        self._slate.replace(table.DISCOVERY_REFUSED, values=dict.fromkeys(refused, 1.0))
+
     # --------------------------------------------------------------------------------------- what the adapters tell
 
     def leader(self, *, leads: bool) -> None:

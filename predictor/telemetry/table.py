@@ -199,6 +199,10 @@ CONFIG_RELOAD_SUCCESSFUL = _gauge(
 CONFIG_RELOAD_TIME = _gauge(
     "config_reload_success_timestamp_seconds", "", "Unix seconds", "When the configuration in use was taken up."
 )
+DISCOVERED = _gauge("discovered_targets", "", "targets", "Targets found by label that are taken up.")
+DISCOVERY_REFUSED = _gauge(
+    "discovery_refused", "workload", "1", "1 while a workload that asks by label to be scaled cannot be; see the log."
+)
 MODE = _gauge("mode_info", "target mode", "1", "1 for the target's mode: shadow writes nothing.")
 BUILD = _gauge("build_info", "version", "1", "1 for the version that runs.")
 

@@ -2,9 +2,10 @@ import pytest
 
 from predictor.cluster import errors, permissions
 from predictor.cluster.client import Api
-from predictor.cluster.permissions import Purpose
+from predictor.cluster.permissions import Permission, Purpose
 from predictor.cluster.workloads import ClusterWorkloads
-from predictor.ports import Workload
+from predictor.ports import Owner, Workload
+from predictor.targets import Kind, Mode, Target
 from tests.fakes import cluster_objects as objects
 from tests.fakes.api_server import FakeApiServer
 from tests.fakes.cluster_objects import NOW, target
@@ -19,9 +20,13 @@ def granted(*purposes: Purpose) -> set[str]:
     }
 
 
+def for_purposes(*purposes: Purpose) -> list[Permission]:
+    return [one for one in permissions.PERMISSIONS if one.purpose in purposes]
+
+
 def test_what_is_not_granted_is_named(server: FakeApiServer, api: Api) -> None:
     server.denied |= {"patch deployments/scale", "list pods"}
-    missing = permissions.check_permissions(api, {"llm": [Purpose.OBSERVE, Purpose.WRITE_SCALE]})
+    missing = permissions.check_permissions(api, {"llm": for_purposes(Purpose.OBSERVE, Purpose.WRITE_SCALE)})
     assert [str(one) for one in missing] == [
         "may not list pods in namespace llm: supply and warm-up",
         "may not patch deployments/scale.apps in namespace llm: sets the replicas where there is no autoscaler",
@@ -30,7 +35,8 @@ def test_what_is_not_granted_is_named(server: FakeApiServer, api: Api) -> None:
 
 def test_what_is_not_wanted_is_not_asked_for(server: FakeApiServer, api: Api) -> None:
     server.denied |= {"patch horizontalpodautoscalers"}
-    assert permissions.check_permissions(api, {"llm": [Purpose.OBSERVE], "staging": [Purpose.EVENTS]}) == []
+    needed = {"llm": for_purposes(Purpose.OBSERVE), "staging": for_purposes(Purpose.EVENTS)}
+    assert permissions.check_permissions(api, needed) == []
     asked = [request.body["spec"]["resourceAttributes"] for request in server.requests]
     assert {one["namespace"] for one in asked if one["verb"] == "list"} == {"llm"}
     assert [one["resource"] for one in asked if one["namespace"] == "staging"] == ["events"]
@@ -39,7 +45,24 @@ def test_what_is_not_wanted_is_not_asked_for(server: FakeApiServer, api: Api) ->
 def test_a_server_that_does_not_answer_the_question_is_an_error(server: FakeApiServer, api: Api) -> None:
     server.answer("create selfsubjectaccessreviews", 500)
     with pytest.raises(errors.ServerError):
-        permissions.check_permissions(api, {"llm": [Purpose.OBSERVE]})
+        permissions.check_permissions(api, {"llm": for_purposes(Purpose.OBSERVE)})
+
+
+def wanted(aim: Target, *owners: Owner) -> set[str]:
+    return {f"{one.verb} {one.resource.rule_name}" for one in permissions.wanted([aim], owners)["llm"]}
+
+
+def test_what_is_looked_for_and_written_decides_what_is_wanted() -> None:
+    everywhere = {f"list {kind}" for kind in ("horizontalpodautoscalers", "pods", "replicasets")}
+    workloads = {"list deployments", "list statefulsets"}
+    shadow = target(mode=Mode.SHADOW)
+    assert wanted(shadow, Owner.HPA) == everywhere | workloads
+    assert wanted(shadow, Owner.HPA, Owner.KEDA) == everywhere | workloads | {"list scaledobjects"}
+    floor = {f"{verb} horizontalpodautoscalers" for verb in ("get", "patch")} | {"create events"}
+    assert wanted(target(), Owner.HPA) == everywhere | workloads | floor
+    leaders = wanted(target(kind=Kind.LEADER_WORKER_SET), Owner.SCALE)
+    assert {"list leaderworkersets", "patch leaderworkersets/scale"} < leaders
+    assert "patch deployments/scale" not in leaders
 
 
 def test_observing_never_writes() -> None:

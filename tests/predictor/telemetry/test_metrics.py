@@ -37,6 +37,7 @@ def everything() -> Metrics:
     metrics.decision(TARGET, examples.decision())
     metrics.write(TARGET, Written(4))
     metrics.write(TARGET, Refused("Conflict", "changed"))
+    metrics.discovered(1, refused=["llm/broken"])
     metrics.history_loaded(complete=True)
     metrics.configuration(at=900.0)
     metrics.configuration_changed(refused=False, at=1000.0)
