@@ -116,7 +116,7 @@ def inside(built: Path, *arguments: str, program: str = "floorcast") -> subproce
 def test_the_built_command_runs_and_carries_its_configuration(built: Path) -> None:
     assert inside(built, "version").stdout.startswith("floorcast ")
     shown = inside(built, "config", "reference")
-    assert shown.stdout == (CHECKOUT / "config/floorcast.yaml").read_text()
+    assert shown.stdout == (built / "src/config/floorcast.yaml").read_text()
     (built / "c.yaml").write_text("targets: [{namespace: llm, name: chat, capacity: {concurrency: 4}}]")
     assert "llm/chat" in inside(built, "config", "validate", "--config", str(built / "c.yaml")).stdout
 

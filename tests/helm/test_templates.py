@@ -233,6 +233,27 @@ def test_the_configuration_file_is_what_the_values_say(rendered: Chart) -> None:
         assert told["targets"] == config["targets"]
 
 
+def test_what_no_role_allows_is_not_looked_for(rendered: Chart) -> None:
+    def owners(grant: Json, **config: object) -> object:
+        objects = rendered({"rbac": {"grant": grant}, "config": config})
+        return yaml.safe_load(of(objects, "ConfigMap")[0]["data"]["floorcast.yaml"]).get("kubernetes", {}).get("owners")
+
+    assert owners({}) is None
+    assert owners({"keda": False}) == ["hpa", "kserve", "scale"]
+    assert owners({"scale": False, "hpa": False}) == ["hpa", "keda", "kserve"]
+    assert owners({"keda": False}, kubernetes={"owners": ["hpa"]}) == ["hpa"]
+
+
+def test_two_installations_in_one_namespace_do_not_share_a_lease(rendered: Chart) -> None:
+    def lease(config: Json) -> str:
+        objects = rendered({"config": {"leader_election": config}, "fullnameOverride": "other"})
+        told = yaml.safe_load(of(objects, "ConfigMap")[0]["data"]["floorcast.yaml"])
+        return str(told["leader_election"].get("name"))
+
+    assert lease({"enabled": True}) == "other"
+    assert lease({"enabled": True, "name": "mine"}) == "mine"
+
+
 def test_the_file_is_mounted_as_a_folder_so_that_it_changes(objects: list[Json]) -> None:
     for pod in pod_specs(objects):
         mounts = [one for one in pod["containers"][0]["volumeMounts"] if one["name"] == "config"]

@@ -76,6 +76,26 @@ app.kubernetes.io/part-of: floorcast
 {{ $granted | toJson }}
 {{- end }}
 
+{{- /*
+The configuration file. What the roles do not allow is not looked for, and two installations in one namespace do not share
+a lease; HPAs are always looked for, since a workload that has one must not be taken for one that has none.
+*/ -}}
+{{- define "floorcast.config" -}}
+{{- $config := deepCopy .Values.config -}}
+{{- $grant := .Values.rbac.grant -}}
+{{- $owners := list "hpa" -}}
+{{- if $grant.keda }}{{ $owners = append $owners "keda" }}{{ end -}}
+{{- if $grant.kserve }}{{ $owners = append $owners "kserve" }}{{ end -}}
+{{- if or $grant.scale $grant.leaderWorkerSets $grant.rollouts }}{{ $owners = append $owners "scale" }}{{ end -}}
+{{- if and .Values.rbac.create (lt (len $owners) 4) -}}
+{{- $_ := set $config "kubernetes" (merge ($config.kubernetes | default dict) (dict "owners" $owners)) -}}
+{{- end -}}
+{{- if include "floorcast.elects" . -}}
+{{- $_ := set $config "leader_election" (merge $config.leader_election (dict "name" (include "floorcast.fullname" .))) -}}
+{{- end -}}
+{{ toYaml $config }}
+{{- end }}
+
 {{- define "floorcast.podSecurityContext" -}}
 runAsNonRoot: true
 seccompProfile:
