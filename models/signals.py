@@ -30,6 +30,7 @@ class Cause(enum.StrEnum):
     STALE = "stale"  # the newest sample is too old
     PARTIAL = "partial"  # some of the replicas that should report did not
     NEGATIVE = "negative"  # a quantity that cannot be negative was
+    STALLED = "stalled"  # requests run and none of them ends: what is in flight is no demand
     NOT_ASKED = "not_asked"  # no query is configured for this signal
 
 

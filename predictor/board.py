@@ -4,11 +4,16 @@ import collections
 import dataclasses
 from collections.abc import Iterable, Mapping
 
+from models import stall
 from models.capacity import sizing
+from models.capacity.limits import Limit
+from models.capacity.observing import Observer
+from models.capacity.trusting import Chosen
 from models.capacity.warmup import Horizons
 from models.forecasting.forecast import Outlook
-from models.policy.context import Memory
+from models.policy.context import Context, FloorSettings, Memory
 from models.policy.decision import Decision
+from models.policy.planning import Objectives
 from models.signals import Signal
 from predictor.grading import Grade
 from predictor.ports import Readings, Refused, Workload
@@ -41,9 +46,22 @@ class Plans:
     grades: Mapping[Signal, Grade] = dataclasses.field(default_factory=dict)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Basis:
+    """What the last decision was made from, so that it can be made again with one thing changed."""
+
+    context: Context
+    memory: Memory
+    settings: FloorSettings
+
+
 @dataclasses.dataclass(slots=True)
 class Entry:
-    """One target's row."""
+    """One target's row.
+
+    `capacity` is the profile in use, `observers` what was seen of it by type of GPU, `limits` the upper bounds in
+    replicas by their names, `stalled` the seconds for which requests run and none ends.
+    """
 
     target: Target
     readings: Readings = dataclasses.field(default_factory=dict)
@@ -54,9 +72,21 @@ class Entry:
     shadow_floor: int | None = None
     refused: Refused | None = None
     acted_at: float = float("-inf")  # monotonic seconds at which a loop last decided for it
+    basis: Basis | None = None
+    capacity: Chosen | None = None
+    observers: dict[str, Observer] = dataclasses.field(default_factory=dict)
+    limits: tuple[Limit, ...] = ()
+    flow: stall.Watch = dataclasses.field(default_factory=stall.Watch)
+    stalled: float = 0.0
     history: collections.deque[Decision] = dataclasses.field(
         default_factory=lambda: collections.deque(maxlen=KEPT_DECISIONS)
     )
+
+    @property
+    def objectives(self) -> Objectives:
+        """How the target is planned for, with what was learned of its replicas."""
+        given = self.target.objectives
+        return given if self.capacity is None else dataclasses.replace(given, profile=self.capacity.profile)
 
     def remember(self, decision: Decision) -> bool:
         """Keeps the decision; answers whether it says something else than the one before."""

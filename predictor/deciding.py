@@ -1,18 +1,32 @@
 """The deciding stage of a tick: what is known of a target -> context -> decision."""
 
-from models.capacity import sizing
+import dataclasses
+from collections.abc import Iterable
+
+from models import stall
+from models.capacity import limits, sizing
+from models.capacity.limits import Limit
 from models.policy import floor, reactive
 from models.policy.context import Context, Memory
-from models.policy.decision import Decision
+from models.policy.decision import Decision, Reason
 from models.signals import Cause, Known, Signal, Unknown
-from predictor.board import NOT_YET, Entry
+from predictor import learning, limiting
+from predictor.board import NOT_YET, Basis, Entry
 from predictor.ports import Workload
 from predictor.targets import Mode
 
 DEMAND_SIGNALS = (Signal.ARRIVALS, Signal.IN_FLIGHT, Signal.WAITING)
 
 
-def decide(entry: Entry, workload: Workload, *, now: float, loading: bool, plans_ttl: float) -> Decision:
+def decide(
+    entry: Entry,
+    workload: Workload,
+    *,
+    now: float,
+    loading: bool,
+    plans_ttl: float,
+    others: Iterable[Entry] = (),
+) -> Decision:
     """The decision for one target; the row's memory moves on with it.
 
     Args:
@@ -21,11 +35,24 @@ def decide(entry: Entry, workload: Workload, *, now: float, loading: bool, plans
         now: Unix time, seconds.
         loading: the history is not loaded yet.
         plans_ttl: seconds after which the plans of the last slow tick no longer count.
+        others: the rows of all targets: some may share its GPUs.
     """
+    entry.capacity = learning.learn(entry, workload, now=now)
+    entry.flow = stall.look(entry.flow, _flow(entry), now=now)
+    entry.stalled = stall.stalled_for(entry.flow, now=now)
+    entry.limits = limiting.of(entry, workload, others)
     memory = _memory(entry, now=now, longest_gap=plans_ttl)
     context = _context(entry, workload, now=now, loading=loading, plans_ttl=plans_ttl)
-    decision, entry.memory = floor.decide(context, entry.target.objectives.floor, memory)
-    return decision
+    entry.basis = Basis(context, memory, entry.objectives.floor)
+    decision, entry.memory = floor.decide(context, entry.basis.settings, memory)
+    return _named(decision, limiting.applied(entry.limits, workload, standing=context.standing))
+
+
+def _named(decision: Decision, limit: Limit) -> Decision:
+    """A cap says which limit it is, where it is not the owner's own maximum."""
+    if decision.reason is not Reason.CAPPED_AT_MAXIMUM or limit.name == limits.MAXIMUM:
+        return decision
+    return dataclasses.replace(decision, note=f"{decision.note} ({limit.name})")
 
 
 def _memory(entry: Entry, *, now: float, longest_gap: float) -> Memory:
@@ -52,7 +79,7 @@ def unknown(entry: Entry, workload: Workload) -> tuple[tuple[Signal, Cause], ...
 
     Sums over fewer pods than are Ready are too low, however fresh: that is partial, and as good as unknown.
     """
-    planned = (Signal.KV_USAGE,) if entry.target.objectives.profile.kv_tokens is not None else ()
+    planned = (Signal.KV_USAGE,) if entry.objectives.profile.kv_tokens is not None else ()
     readings = ((signal, entry.readings.get(signal, Unknown(Cause.EMPTY))) for signal in (*DEMAND_SIGNALS, *planned))
     missing = tuple(
         (signal, reading.cause)
@@ -67,6 +94,7 @@ def unknown(entry: Entry, workload: Workload) -> tuple[tuple[Signal, Cause], ...
 
 def _context(entry: Entry, workload: Workload, *, now: float, loading: bool, plans_ttl: float) -> Context:
     plans = entry.plans
+    stalled = ((Signal.IN_FLIGHT, Cause.STALLED),) if entry.stalled else ()
     raising, lowering = (plans.raising, plans.lowering) if plans else (NOT_YET, NOT_YET)
     if plans and now - plans.made_at > plans_ttl:
         raising = lowering = sizing.NoPlan(f"the last forecast is {now - plans.made_at:.0f} s old")
@@ -74,36 +102,55 @@ def _context(entry: Entry, workload: Workload, *, now: float, loading: bool, pla
         now=now,
         standing=standing(entry, workload),
         base=workload.base,
-        maximum=workload.maximum,
-        raising=raising,
-        lowering=lowering,
-        reacting=_reacting(entry, workload),
+        maximum=limiting.applied(entry.limits, workload, standing=standing(entry, workload)).replicas,
+        raising=_moving(raising, entry),
+        lowering=_moving(lowering, entry),
+        reacting=reacting(entry, workload),
         supply=workload.supply,
-        unknown=unknown(entry, workload),
+        unknown=(*unknown(entry, workload), *stalled),
         loading=loading,
         rollout=workload.rollout,
         owner_problem=workload.owner_problem,
     )
 
 
-def _reacting(entry: Entry, workload: Workload) -> sizing.Planned:
+def _moving(planned: sizing.Planned, entry: Entry) -> sizing.Planned:
+    """The plan without what is in flight while that is stalled: it does not end, however many replicas there are."""
+    if not entry.stalled or isinstance(planned, sizing.NoPlan):
+        return planned
+    needs = tuple(need for need in planned.needs if need.kind is sizing.NeedKind.ARRIVALS)
+    return sizing.Plan(needs) if needs else sizing.NoPlan(stall_told(entry))
+
+
+def stall_told(entry: Entry) -> str:
+    """That the engines are stalled, in words."""
+    return f"requests run and none has ended for {entry.stalled:.0f} s: the engines are stalled"
+
+
+def _flow(entry: Entry) -> stall.Flow:
+    return stall.Flow(running=_value(entry, Signal.IN_FLIGHT), tokens=_value(entry, Signal.TOKENS_OUT))
+
+
+def reacting(entry: Entry, workload: Workload, *, with_backlog: bool = True) -> sizing.Planned:
+    """The plan for the load of this moment. Requests that wait for stalled engines ask for no more of them."""
     load = sizing.Load(
-        in_flight=_value(entry, Signal.IN_FLIGHT),
+        in_flight=None if entry.stalled else _value(entry, Signal.IN_FLIGHT),
         arrivals=_value(entry, Signal.ARRIVALS),
         duration=entry.plans.duration if entry.plans else None,
     )
     return reactive.react(
-        entry.target.objectives,
-        load,
-        waiting=_value(entry, Signal.WAITING),
+        entry.objectives,
+        load if with_backlog or load.arrivals is None else dataclasses.replace(load, in_flight=None),
+        waiting=_value(entry, Signal.WAITING) if with_backlog and not entry.stalled else None,
         supply=workload.supply,
-        tokens=_tokens(entry, workload),
+        lead=entry.plans.horizons.raising if entry.plans else 0.0,
+        tokens=None if entry.stalled else _tokens(entry, workload),
     )
 
 
 def _tokens(entry: Entry, workload: Workload) -> sizing.Tokens | None:
     """KV-cache demand; None without usage or capacity. A backlog counts where mean lengths can be told."""
-    usage, capacity = _value(entry, Signal.KV_USAGE), entry.target.objectives.profile.kv_tokens
+    usage, capacity = _value(entry, Signal.KV_USAGE), entry.objectives.profile.kv_tokens
     if usage is None or capacity is None:
         return None
     used = usage * capacity * workload.supply.ready

@@ -52,6 +52,10 @@ class Recorder(Protocol):
         """A decision; `news` when it says something else than the one before."""
         ...
 
+    def row(self, entry: Entry, *, now: float) -> None:
+        """All that is known of a target after a decision."""
+        ...
+
     def write(self, target: Target, outcome: Written | Refused) -> None:
         """A write was tried."""
         ...
@@ -178,7 +182,14 @@ class Loops:
         entry.refused = workload if isinstance(workload, Refused) else None
         if isinstance(workload, Workload):
             ttl = PLANS_LIVE_FOR * self._pace.slow
-            decision = deciding.decide(entry, workload, now=now, loading=not self._loaded, plans_ttl=ttl)
+            decision = deciding.decide(
+                entry,
+                workload,
+                now=now,
+                loading=not self._loaded,
+                plans_ttl=ttl,
+                others=self.board.entries.values(),
+            )
             news = entry.remember(decision)
             done = self._carry_out(entry, workload, decision, now=now)
             entry.acted_at = time.monotonic()
@@ -210,6 +221,7 @@ class Loops:
             recorder.plans(entry.target, entry.plans)
         if entry.decision and entry.decision.at == now:
             recorder.decision(entry.target, entry.decision, news=entry.history[-1] is entry.decision)
+            recorder.row(entry, now=now)
 
     @contextmanager
     def _recorded(self, loop: str) -> Iterator[None]:

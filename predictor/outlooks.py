@@ -73,7 +73,7 @@ class Outlooks:
         *,
         now: float,
     ) -> Plans:
-        objectives = entry.target.objectives
+        objectives = entry.objectives
         since = now - duration.LOOKBACK
         day = self._history.series(entry.target.key, Signal.DURATION_MEAN, now=now, since=since)
         seconds = duration.unloaded(day)

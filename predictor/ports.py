@@ -41,6 +41,9 @@ class SignalSource(Protocol):
         ...
 
 
+MIXED_GPUS = "mixed"
+
+
 class Owner(enum.StrEnum):
     """Who owns the number that Floorcast sets. The value is also the metric label."""
 
@@ -88,6 +91,7 @@ class Workload:
         supply: replicas by what they can do.
         warm_up: what its starts say so far; None where nobody looks at them.
         stuck: the pods that do not count as supply, and why.
+        gpu: type of GPU its replicas select their nodes by; empty where they take any; MIXED_GPUS when they differ.
         gpus: GPUs that one replica asks for; 0 where it asks for none, or there is no pod to tell.
         rollout: a rollout is under way.
         owner_problem: what the owner reports to be wrong with its scaling; empty when nothing.
@@ -105,6 +109,7 @@ class Workload:
     supply: Supply
     warm_up: Usual | None = None
     stuck: tuple[Stuck, ...] = ()
+    gpu: str = ""
     gpus: int = 0
     rollout: bool = False
     owner_problem: str = ""

@@ -10,6 +10,7 @@ from predictor.cluster.access import Access
 from predictor.cluster.workloads import ClusterWorkloads
 from predictor.errors import ConfigurationError
 from predictor.history import History
+from predictor.journal import DAY, Bounds, Journal
 from predictor.outlooks import Outlooks, Pace
 from predictor.ports import SignalSource
 from predictor.settings import convert, sections
@@ -100,6 +101,14 @@ def history(settings: Settings) -> History:
     """An empty history of the configured size."""
     given = settings.history
     return History(step=given.step, span=given.span, carry=given.carry)
+
+
+def journal(settings: Settings) -> Journal | None:
+    """The journal on disk; None where none is kept."""
+    given = settings.journal
+    if given.path is None:
+        return None
+    return Journal(given.path, Bounds(seconds=given.days * DAY, size=int(given.megabytes * 1e6)))
 
 
 def outlooks(settings: Settings, past: History) -> Outlooks:

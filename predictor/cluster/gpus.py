@@ -1,9 +1,10 @@
 """Which GPUs a pod asks for, read off its own spec: to look at nodes takes a permission for the whole cluster."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from predictor.cluster import fields
 from predictor.cluster.fields import Json
+from predictor.ports import MIXED_GPUS
 
 # Node labels that name the type: of the GPU operator, GKE, Karpenter, AKS, the AMD operator.
 LABELS = (
@@ -23,6 +24,12 @@ def kind(pod: Json) -> str:
     if isinstance(found, str):
         return found
     return ",".join(next((values for label in LABELS if (values := _required(pod, label))), ()))
+
+
+def common_kind(pods: Iterable[Json]) -> str:
+    """The type that all of them select; empty of none, MIXED_GPUS when they differ."""
+    kinds = {kind(pod) for pod in pods} or {""}
+    return kinds.pop() if len(kinds) == 1 else MIXED_GPUS
 
 
 def count(pod: Json) -> int:

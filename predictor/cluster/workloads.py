@@ -177,6 +177,7 @@ class ClusterWorkloads:
             supply=pods.supply(running, now=now, usual=usual),
             warm_up=usual,
             stuck=pods.stuck(running, now=now, usual=usual),
+            gpu=gpus.common_kind(running),
             gpus=max(map(gpus.count, running), default=0),
             rollout=rollouts.under_way(found.aim.kind, found.workload),
             owner_problem=number.problem,

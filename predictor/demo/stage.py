@@ -66,6 +66,9 @@ class Chronicle:
     def write(self, target: Target, outcome: Written | Refused) -> None:
         """Not shown."""
 
+    def row(self, entry: Entry, *, now: float) -> None:
+        """Not shown: the board has it."""
+
 
 class Stage:
     """The day, step by step. One thread plays; any other may look, holding `lock`."""

@@ -87,6 +87,9 @@ class Settings(pydantic_settings.BaseSettings):
         "Several replicas of Floorcast, of which one writes; the others observe and forecast, ready to take over.",
     )
     server: sections.Server = key(sections.Server(), "Metrics, health and the JSON state.")
+    journal: sections.Journal = key(
+        sections.Journal(), "What was seen and decided, on disk, for explain and counterfactual."
+    )
     log: sections.Log = key(sections.Log(), "What is logged, to standard error.")
     release_on_exit: bool = key(
         False,  # noqa: FBT003  (the default of a key)

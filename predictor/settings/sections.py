@@ -317,6 +317,25 @@ class Server(Section):
     port: Port = key(8080, "Port of the same; 0 takes a free one and logs it.", ge=0, remedy="use a port of 1 to 65535")
 
 
+class Journal(Section):
+    """What was seen and decided, on disk, for `floorcast explain` and `floorcast counterfactual`."""
+
+    path: Path | None = key(
+        None,
+        "Folder to keep it in, made if need be; over restarts where the folder outlives them. Unset: nothing is kept."
+        " A disk that is full is reported and stops nothing.",
+        remedy="name a folder Floorcast may write to, like /var/lib/floorcast/journal",
+    )
+    days: Annotated[float, Number] = key(7.0, "How long records are kept.", gt=0, le=366)
+    megabytes: Annotated[float, Number] = key(
+        256.0,
+        "Room it may take at most; the oldest records go first. A target takes half a megabyte a day and some 5 kB for"
+        " each change of a decision.",
+        ge=1,
+        le=100000,
+    )
+
+
 class Level(enum.StrEnum):
     """How much is logged."""
 

@@ -13,7 +13,7 @@ from models.forecasting.forecast import Forecast, Outlook, Quality
 from models.policy.decision import Decision, Reason
 from models.series import Series
 from models.signals import Cause, Known, Signal, Unknown
-from predictor.board import Plans
+from predictor.board import Entry, Plans
 from predictor.grading import Grade
 from predictor.ports import Readings, Refused, Workload, Written
 from predictor.targets import Mode, Target
@@ -117,6 +117,27 @@ class Metrics:
         self._slate.put(table.FLOOR_WANTED, target.key, value=decision.wanted)
         self._slate.put(table.FLOOR_DECIDED, target.key, value=decision.replicas)
         self._slate.put(table.FLOOR_MISSING, target.key, value=max(missing, 0))
+
+    def row(self, entry: Entry) -> None:
+        """What one replica is planned for, the limits, and whether the engines are stalled."""
+        key, chosen = entry.target.key, entry.capacity
+        self._slate.replace(table.CAPACITY, key, values={chosen.source: chosen.profile.concurrency} if chosen else {})
+        seen = {gpu: observer.observed() for gpu, observer in entry.observers.items()}
+        bounds: dict[tuple[str, ...], float] = {
+            (gpu, bound): load
+            for gpu, one in seen.items()
+            for bound, load in (("met", one.met), ("missed", one.missed))
+            if load is not None
+        }
+        self._slate.rewrite(table.CAPACITY_OBSERVED, key, bounds)
+        confidences = {gpu: one.confidence for gpu, one in seen.items() if one.windows}
+        self._slate.replace(table.CAPACITY_CONFIDENCE, key, values=confidences)
+        self._slate.replace(table.LIMIT, key, values={one.name: one.replicas for one in entry.limits})
+        self._slate.put(table.STALLED, key, value=entry.stalled)
+
+    def journal(self, *, lost: int) -> None:
+        """How many records of the journal were lost."""
+        self._slate.put(table.JOURNAL_LOST, value=lost)
 
     def write(self, target: Target, outcome: Written | Refused) -> None:
         """A write was tried."""

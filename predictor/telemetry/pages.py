@@ -1,4 +1,4 @@
-"""What is served: /metrics, /healthz, /readyz and /api/state."""
+"""What is served: /metrics, /healthz, /readyz, /api/state and /api/explain."""
 
 import dataclasses
 import json
@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-UNAVAILABLE = 503
+UNAVAILABLE, NOT_FOUND = 503, 404
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -23,12 +23,14 @@ class Sources:
         dead: what is wrong with the loops, empty while they run; see `health.Pulse`.
         missing: what is not there yet, by name, empty once the service can be relied on.
         state: what the live page shows, as plain data.
+        explain: a target's last decision explained, by its key; None where there is none.
     """
 
     registry: CollectorRegistry
     dead: Callable[[], Sequence[str]]
     missing: Callable[[], Sequence[str]]
     state: Callable[[], Mapping[str, object]]
+    explain: Callable[[str], Mapping[str, object] | None] = lambda _target: None
 
 
 def application(sources: Sources, routes: Sequence[BaseRoute] = ()) -> Starlette:
@@ -45,14 +47,28 @@ def application(sources: Sources, routes: Sequence[BaseRoute] = ()) -> Starlette
         return _verdict("ready", "missing", sources.missing())
 
     def state(_request: Request) -> Response:
-        return Response(
-            json.dumps(plain(sources.state()), allow_nan=False),
-            media_type="application/json",
-            headers={"Cache-Control": "no-store"},
-        )
+        return _data(sources.state())
 
-    ours = (("/metrics", metrics), ("/healthz", healthz), ("/readyz", readyz), ("/api/state", state))
+    def explain(request: Request) -> Response:
+        key = "{namespace}/{name}".format(**request.path_params)
+        found = sources.explain(key)
+        if found is None:
+            return JSONResponse({"problem": f"no decision has been made for {key}"}, status_code=NOT_FOUND)
+        return _data(found)
+
+    ours = (
+        ("/metrics", metrics),
+        ("/healthz", healthz),
+        ("/readyz", readyz),
+        ("/api/state", state),
+        ("/api/explain/{namespace}/{name}", explain),
+    )
     return Starlette(routes=[*routes, *(Route(path, answer) for path, answer in ours)])
+
+
+def _data(data: Mapping[str, object]) -> Response:
+    text = json.dumps(plain(data), allow_nan=False)
+    return Response(text, media_type="application/json", headers={"Cache-Control": "no-store"})
 
 
 def plain(value: object) -> object:

@@ -5,7 +5,8 @@ import structlog
 from models.capacity import warmup
 from models.policy.decision import Decision
 from models.signals import Cause, Reading, Signal, Unknown
-from predictor.board import Plans
+from predictor.board import Entry, Plans
+from predictor.diary import Diary
 from predictor.ports import Clock, Readings, Refused, Workload, Written
 from predictor.targets import Mode, Target
 from predictor.telemetry.health import Pulse
@@ -17,10 +18,11 @@ QUIET = 600.0  # seconds between two lines about late ticks of a loop; the metri
 class Telemetry:
     """What `loops.Recorder` asks for. A state is logged when it changes, not at every tick."""
 
-    def __init__(self, metrics: Metrics, pulse: Pulse, clock: Clock) -> None:
+    def __init__(self, metrics: Metrics, pulse: Pulse, clock: Clock, diary: Diary | None = None) -> None:
         self._metrics = metrics
         self._pulse = pulse
         self._clock = clock
+        self._diary = diary
         self._log = structlog.stdlib.get_logger("floorcast")
         self._troubles: dict[tuple[str, ...], str | None] = {}
         self._late: dict[str, tuple[float, int]] = {}  # loop -> when that was told last, and ticks left out since
@@ -94,6 +96,20 @@ class Telemetry:
                 reason=decision.reason,
                 note=decision.note,
             )
+
+    def row(self, entry: Entry, *, now: float) -> None:
+        """All that is known of a target after a decision; what is wrong with it is told when it changes."""
+        self._metrics.row(entry)
+        key, note = entry.target.key, entry.capacity.note if entry.capacity else ""
+        # The evidence grows with every minute; what is said of it changes with what is planned for.
+        if self._changed("capacity", key, state=note.partition(",")[0] or None) and note:
+            self._log.warning("capacity", target=key, problem=note)
+        if self._changed("stall", key, state="stalled" if entry.stalled else None):
+            told = "engines are stalled" if entry.stalled else "engines answer again"
+            self._log.warning(told, target=key, seconds=round(entry.stalled))
+        if self._diary is not None:
+            self._diary.note(entry, now=now)
+            self._metrics.journal(lost=self._diary.lost)
 
     def write(self, target: Target, outcome: Written | Refused) -> None:
         """A write was tried."""

@@ -20,10 +20,10 @@ def board(board: Board) -> dict[str, object]:
 def _entry(entry: Entry) -> dict[str, object]:
     return {
         "mode": entry.target.mode,
-        "readings": {signal: _reading(reading) for signal, reading in entry.readings.items()},
-        "workload": _workload(entry.workload),
-        "refused": _refused(entry.refused),
-        "plans": _plans(entry.plans),
+        "readings": {signal: reading(one) for signal, one in entry.readings.items()},
+        "workload": workload(entry.workload),
+        "refused": refused(entry.refused),
+        "plans": plans(entry.plans),
         "decision": decision(entry.decision) if entry.decision else None,
         "decisions": [decision(one) for one in reversed(tuple(entry.history))],  # a copy: the loops go on adding
     }
@@ -44,13 +44,16 @@ def decision(made: Decision) -> dict[str, object]:
     }
 
 
-def _reading(reading: Reading) -> dict[str, object]:
-    if isinstance(reading, Known):
-        return {"value": reading.value, "at": reading.at}
-    return {"unknown": reading.cause, "detail": reading.detail}
+def reading(found: Reading, *, now: float | None = None) -> dict[str, object]:
+    """A reading, with its age in seconds where the time is given."""
+    if isinstance(found, Known):
+        age = {} if now is None else {"age": max(now - found.at, 0.0)}
+        return {"value": found.value, "at": found.at, **age}
+    return {"unknown": found.cause, "detail": found.detail}
 
 
-def _workload(workload: Workload | Refused | None) -> dict[str, object] | None:
+def workload(workload: Workload | Refused | None) -> dict[str, object] | None:
+    """The state in the cluster; None where it is not known."""
     if not isinstance(workload, Workload):
         return None
     return {
@@ -81,19 +84,21 @@ def _warm_up(usual: Usual | None) -> dict[str, object] | None:
     }
 
 
-def _refused(refused: Refused | None) -> dict[str, str] | None:
+def refused(refused: Refused | None) -> dict[str, str] | None:
+    """What was refused; None where nothing was."""
     return {"reason": refused.reason, "detail": refused.detail} if refused else None
 
 
-def _plans(plans: Plans | None) -> dict[str, object] | None:
+def plans(plans: Plans | None) -> dict[str, object] | None:
+    """Forecasts and what they ask for; None before the first."""
     if plans is None:
         return None
     return {
         "made_at": plans.made_at,
         "horizons": {"raising": plans.horizons.raising, "lowering": plans.horizons.lowering},
         "duration": plans.duration,
-        "raising": _planned(plans.raising),
-        "lowering": _planned(plans.lowering),
+        "raising": planned(plans.raising),
+        "lowering": planned(plans.lowering),
         "forecasts": {
             signal: {"raising": _outlook(raising), "lowering": _outlook(lowering)}
             for signal, (raising, lowering) in plans.outlooks.items()
@@ -101,10 +106,14 @@ def _plans(plans: Plans | None) -> dict[str, object] | None:
     }
 
 
-def _planned(planned: sizing.Planned) -> dict[str, object]:
+def planned(planned: sizing.Planned) -> dict[str, object]:
+    """A plan with its needs, or why there is none."""
     if isinstance(planned, sizing.NoPlan):
         return {"none": planned.why}
-    needs = {need.kind: {"demand": need.demand, "replicas": need.replicas} for need in planned.needs}
+    needs = {
+        need.kind: {"demand": need.demand, "per_replica": need.per_replica, "replicas": need.replicas}
+        for need in planned.needs
+    }
     return {"replicas": planned.replicas, "binding": planned.binding.kind, "needs": needs}
 
 

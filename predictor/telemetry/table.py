@@ -115,6 +115,25 @@ WARM_UP_PHASE = _gauge(
     "Median and p90 of a phase of the starts seen, pods still in it reckoned with: schedule, start (image), ready"
     " (weights), whole. `gpu` is what the pod selects its node by, empty where it takes any.",
 )
+CAPACITY = _gauge(
+    "capacity_requests",
+    "target source",
+    "requests",
+    "Requests in flight one replica is planned for, by where the figure comes from: load_test, observed (while"
+    " serving), configured, or default, which is a guess.",
+)
+CAPACITY_OBSERVED = _gauge(
+    "capacity_observed_requests",
+    "target gpu bound",
+    "requests",
+    "Requests in flight per replica at which the objective capacity.ttft was met (highest) and missed (lowest).",
+)
+CAPACITY_CONFIDENCE = _gauge(
+    "capacity_confidence_ratio",
+    "target gpu",
+    "ratio",
+    "Share of what was seen while serving that agrees with these; from 0.8 on it is acted upon.",
+)
 PLAN_REPLICAS = _gauge(
     "plan_replicas", "target horizon need", "replicas", "Replicas a kind of need asks for, before any rule or limit."
 )
@@ -129,6 +148,18 @@ FLOOR_OBSERVED = _gauge(
 )
 FLOOR_BASE = _gauge("floor_base_replicas", "target", "replicas", "The user's own minimum; never gone below.")
 FLOOR_MAXIMUM = _gauge("floor_maximum_replicas", "target", "replicas", "The owner's upper bound; never gone above.")
+LIMIT = _gauge(
+    "limit_replicas",
+    "target limit",
+    "replicas",
+    "Upper bounds by what sets them: maximum, GPU budget, a GPU pool, schedulable GPUs. The smallest binds.",
+)
+STALLED = _gauge(
+    "stalled_seconds",
+    "target",
+    "seconds",
+    "For how long requests run and none ends, once that is too long; 0 otherwise. More replicas do not help.",
+)
 FLOOR_MISSING = _gauge(
     "floor_missing_replicas",
     "target",
@@ -202,6 +233,9 @@ CONFIG_RELOAD_TIME = _gauge(
 DISCOVERED = _gauge("discovered_targets", "", "targets", "Targets found by label that are taken up.")
 DISCOVERY_REFUSED = _gauge(
     "discovery_refused", "workload", "1", "1 while a workload that asks by label to be scaled cannot be; see the log."
+)
+JOURNAL_LOST = _gauge(
+    "journal_lost_records", "", "records", "Records of the journal that could not be written since the start."
 )
 MODE = _gauge("mode_info", "target mode", "1", "1 for the target's mode: shadow writes nothing.")
 BUILD = _gauge("build_info", "version", "1", "1 for the version that runs.")

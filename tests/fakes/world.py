@@ -8,7 +8,7 @@ from models.policy.context import Supply
 from models.policy.decision import Decision
 from models.series import Series
 from models.signals import Cause, Known, Signal, Unknown
-from predictor.board import Plans
+from predictor.board import Entry, Plans
 from predictor.ports import Owner, Readings, Refused, Workload, Written
 from predictor.targets import Target
 
@@ -123,6 +123,9 @@ class FakeRecorder:
 
     def decision(self, target: Target, decision: Decision, *, news: bool) -> None:  # noqa: ARG002
         self.decisions.append((decision, news))
+
+    def row(self, entry: Entry, *, now: float) -> None:
+        """Looked at through the board in the tests."""
 
     def write(self, target: Target, outcome: Written | Refused) -> None:  # noqa: ARG002
         self.written.append(outcome)

@@ -3,15 +3,19 @@
 import dataclasses
 
 from models.capacity import warmup
+from models.capacity.limits import Limit
+from models.capacity.observing import Observer, Sight
 from models.capacity.profile import Profile
 from models.capacity.sizing import Need, NeedKind, Plan
+from models.capacity.trusting import Chosen, Source
 from models.capacity.warmup import Horizons, Start
 from models.forecasting.forecast import Forecast, Quality
 from models.policy.context import Supply
 from models.policy.decision import Decision, Reason
 from models.policy.planning import Objectives
-from models.signals import Signal
-from predictor.board import Plans
+from models.signals import Known, Signal
+from predictor import deciding
+from predictor.board import Entry, Plans
 from predictor.grading import Grade
 from predictor.ports import Owner, Stuck, Workload
 from predictor.targets import Kind, Mode, Target
@@ -62,3 +66,23 @@ STUCK = dataclasses.replace(
 
 def decision(reason: Reason = Reason.RAISED_FOR_FORECAST, *, replicas: int = 4, wanted: int | None = 4) -> Decision:
     return Decision(at=1000.0, before=3, replicas=replicas, wanted=wanted, reason=reason, note="because")
+
+
+def entry() -> Entry:
+    """A row after a decision."""
+    row = Entry(target(), readings={Signal.WAITING: Known(3.0, 990.0)}, workload=WORKLOAD, plans=PLANS)
+    row.observers = {"H100": observer()}
+    row.limits = (Limit("maximum", 10), Limit("GPU budget", 8))
+    row.capacity = Chosen(row.target.objectives.profile, Source.CONFIGURED, "the objective was met at 60, 30 windows")
+    made = deciding.decide(row, WORKLOAD, now=1000.0, loading=False, plans_ttl=120.0)
+    row.remember(made)
+    row.limits = (Limit("maximum", 10), Limit("GPU budget", 8))
+    return row
+
+
+def observer() -> Observer:
+    """Has seen the objective met at 40 in flight a replica, and missed at 60."""
+    seen = Observer(objective=2.0)
+    for number in range(400):
+        seen.see(Sight(number * 15.0, 40.0 if number < 200 else 60.0, 3, 1.0 if number < 200 else 5.0))
+    return seen

@@ -35,6 +35,8 @@ def everything() -> Metrics:
     metrics.warm_up(TARGET, 80.0, measured=True)
     metrics.plans(TARGET, examples.PLANS)
     metrics.decision(TARGET, examples.decision())
+    metrics.row(examples.entry())
+    metrics.journal(lost=0)
     metrics.write(TARGET, Written(4))
     metrics.write(TARGET, Refused("Conflict", "changed"))
     metrics.discovered(1, refused=["llm/broken"])

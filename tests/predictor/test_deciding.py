@@ -1,0 +1,174 @@
+"""What a decision is made from: limits, stalled engines, what was learned of capacity."""
+
+import dataclasses
+
+import pytest
+
+from models.capacity.profile import Profile
+from models.capacity.sizing import Need, NeedKind, Plan
+from models.capacity.trusting import Learn, Source
+from models.capacity.warmup import Horizons
+from models.policy.context import Supply
+from models.policy.decision import Decision, Reason
+from models.signals import Cause, Known, Signal, Unknown
+from predictor import deciding, limiting
+from predictor.board import Entry, Plans
+from predictor.ports import MIXED_GPUS, Stuck, Workload
+from predictor.targets import GpuLimits, Learning
+from tests.fakes.world import CALM
+from tests.predictor.telemetry import examples
+
+NOW = 1_000_000.0
+QUIET = {
+    Signal.ARRIVALS: 1.0,
+    Signal.IN_FLIGHT: 12.0,
+    Signal.WAITING: 0.0,
+    Signal.TOKENS_OUT: 500.0,
+    Signal.TTFT_P95: 0.5,
+}
+
+
+def plan(replicas: int, kind: NeedKind = NeedKind.IN_FLIGHT) -> Plan:
+    return Plan((Need(kind, replicas * 40.0, 40.0),))
+
+
+class Row:
+    """A target's row and a way to let time pass over it."""
+
+    def __init__(self, *, wanted: int = 2, kind: NeedKind = NeedKind.IN_FLIGHT, **target: object) -> None:
+        self.now, self.wanted, self.kind = NOW, wanted, kind
+        self.entry = Entry(dataclasses.replace(examples.target(), **target))  # type: ignore[arg-type]
+        self.workload = CALM
+
+    def decide(self, *others: Entry, **values: float | None) -> Decision:
+        """One tick later; readings by their names, None for one that is not known."""
+        self.now += 10
+        given = {**QUIET, **{Signal(name): value for name, value in values.items()}}
+        self.entry.readings = {
+            signal: Unknown(Cause.EMPTY) if value is None else Known(value, self.now) for signal, value in given.items()
+        }
+        planned = plan(self.wanted, self.kind)
+        self.entry.plans = Plans(self.now, Horizons(75, 135), {}, planned, planned, duration=12.0)
+        self.entry.workload = self.workload
+        made = deciding.decide(
+            self.entry, self.workload, now=self.now, loading=False, plans_ttl=120.0, others=(self.entry, *others)
+        )
+        self.entry.remember(made)
+        return made
+
+
+def gpus(**changes: object) -> Workload:
+    return dataclasses.replace(CALM, **{"gpus": 2, **changes})  # type: ignore[arg-type]
+
+
+def test_the_owner_s_maximum_is_named_as_ever() -> None:
+    made = Row(wanted=14).decide()
+    assert (made.replicas, made.reason) == (10, Reason.CAPPED_AT_MAXIMUM)
+    assert made.note.endswith("wanted 14, max 10")
+
+
+def test_a_gpu_budget_binds_below_the_maximum_and_is_named() -> None:
+    row = Row(wanted=14, gpus=GpuLimits(budget=13))
+    row.workload = gpus()
+    made = row.decide()
+    assert (made.replicas, made.reason, made.wanted) == (6, Reason.CAPPED_AT_MAXIMUM, 14)
+    assert made.note.endswith("wanted 14, max 6 (GPU budget)")
+
+
+def test_the_gpus_of_a_replica_may_be_said_and_without_them_no_budget_can_be_told() -> None:
+    row = Row(wanted=14, gpus=GpuLimits(budget=13, per_replica=4))
+    assert row.decide().replicas == 3
+    assert Row(wanted=14, gpus=GpuLimits(budget=13)).decide().replicas == 10
+
+
+def test_a_pool_leaves_what_the_others_do_not_hold() -> None:
+    shared = GpuLimits(per_replica=2, pool="h100", pooled=16)
+    other, stranger = Row(gpus=shared), Row(gpus=GpuLimits(per_replica=2, pool="a100", pooled=16))
+    other.workload = stranger.workload = gpus(replicas=5, standing=3)
+    other.decide()
+    stranger.decide()
+    unseen = Entry(dataclasses.replace(examples.target("unseen"), gpus=shared))
+    made = Row(wanted=14, gpus=shared).decide(other.entry, stranger.entry, unseen)
+    assert made.replicas == 3  # 16 less 10 are 6, two each
+    assert made.note.endswith("(GPU pool h100)")
+
+
+def test_the_user_s_own_minimum_stands_above_a_budget() -> None:
+    row = Row(wanted=14, gpus=GpuLimits(budget=1))
+    row.workload = gpus(base=2)
+    assert row.decide().replicas == 2
+
+
+def test_no_more_is_asked_for_while_pods_find_no_node_and_nothing_falls_for_it() -> None:
+    row = Row(wanted=14)
+    lost = Stuck("chat-x", 900.0, limiting.UNSCHEDULABLE, "0/4 nodes are available: 4 Insufficient nvidia.com/gpu.")
+    row.workload = dataclasses.replace(CALM, standing=3, supply=Supply(ready=3, warming=1, stuck=1), stuck=(lost,))
+    made = row.decide()
+    assert made.replicas == 5
+    assert made.note.endswith("wanted 14, max 5 (schedulable GPUs)")
+    row.workload = dataclasses.replace(row.workload, standing=7)
+    assert row.decide().replicas == 7
+    slow = dataclasses.replace(lost, reason="ImagePullBackOff")
+    row.workload = dataclasses.replace(row.workload, stuck=(slow,))
+    assert row.decide().replicas == 10  # there are GPUs: the image is what is missing
+
+
+def test_stalled_engines_are_reported_and_not_fed_with_replicas() -> None:
+    row = Row(wanted=9)
+    for _ in range(18):
+        row.decide(in_flight=400.0, waiting=300.0, tokens_out=0.0)
+    row.workload = dataclasses.replace(row.workload, standing=4)
+    made = row.decide(in_flight=400.0, waiting=900.0, tokens_out=0.0)
+    assert (made.replicas, made.reason) == (4, Reason.HELD_UNKNOWN)
+    assert made.note == "in_flight stalled"
+    assert row.entry.stalled == 180
+    row.decide(in_flight=400.0)
+    assert row.entry.stalled == 0
+
+
+def test_arrivals_still_count_while_engines_are_stalled() -> None:
+    row = Row(wanted=6, kind=NeedKind.ARRIVALS)
+    for _ in range(20):
+        made = row.decide(in_flight=400.0, waiting=300.0, tokens_out=0.0)
+    assert row.entry.stalled
+    assert made.replicas == 6
+
+
+def learned(learn: Learn = Learn.LOWER, *, load: float = 35.0, ttft: float = 9.0, gpu: str = "H100") -> Row:
+    """An hour at so many requests in flight a replica, with that time to the first token; the objective is 2 s."""
+    row = Row(learning=Learning(ttft=2.0, learn=learn))
+    row.workload = dataclasses.replace(CALM, gpu=gpu)
+    for _ in range(360):
+        row.decide(in_flight=2 * load - 10, waiting=10.0, ttft_p95=ttft)
+    return row
+
+
+def test_capacity_is_lowered_by_what_was_missed_while_serving() -> None:
+    row = learned()
+    assert row.entry.capacity is not None
+    assert row.entry.capacity.source is Source.OBSERVED
+    assert row.entry.objectives.profile.concurrency == 20  # half of 40: nothing was ever met
+    assert "the objective was missed at 3" in row.entry.capacity.note
+
+
+def test_what_was_met_only_warns() -> None:
+    row = learned(load=60.0, ttft=1.0)
+    assert row.entry.objectives.profile == Profile(concurrency=40)
+    assert row.entry.capacity is not None
+    assert "could be" in row.entry.capacity.note
+    assert learned(Learn.BOTH, load=60.0, ttft=1.0).entry.objectives.profile.concurrency == pytest.approx(50, rel=0.06)
+
+
+def test_nothing_is_learned_unasked() -> None:
+    assert learned(Learn.OFF).entry.observers == {}
+    assert Row().decide().replicas == 2
+
+
+def test_nothing_is_learned_of_a_fleet_of_several_types_that_warms_or_is_half_seen() -> None:
+    assert learned(gpu=MIXED_GPUS).entry.observers[MIXED_GPUS].observed().windows == 0
+    for warming, ttft in ((1, 9.0), (0, None)):
+        row = Row(learning=Learning(ttft=2.0))
+        row.workload = dataclasses.replace(CALM, supply=Supply(ready=2, warming=warming), gpu="H100")
+        for _ in range(360):
+            row.decide(in_flight=60.0, ttft_p95=ttft)
+        assert row.entry.observers["H100"].observed().windows == 0

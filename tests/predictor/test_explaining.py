@@ -1,0 +1,298 @@
+"""A decision explained: by the service, from the journal, to a person and to a machine."""
+
+import dataclasses
+import datetime as dt
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import rich.console
+from prometheus_client import CollectorRegistry
+
+from models.capacity.sizing import Need, NeedKind, Plan
+from models.forecasting.forecast import Forecast, Quality
+from models.signals import Cause, Known, Signal, Unknown
+from predictor import deciding, explained, explaining
+from predictor.board import Entry
+from predictor.diary import DECISION, SEEN, Diary
+from predictor.errors import ConfigurationError
+from predictor.explained import Asked, UnexplainedError
+from predictor.journal import DAY, Bounds, Journal, read
+from predictor.ports import Refused, Workload
+from predictor.settings import sections
+from predictor.settings.root import Settings
+from predictor.targets import GpuLimits
+from predictor.telemetry import pages
+from predictor.telemetry.http import Server
+from tests.fakes.world import CALM
+from tests.predictor.telemetry import examples
+
+NOW = 1_772_375_400.0  # 2026-03-01 14:30 UTC
+QUANTILES = {0.5: 130.0, 0.8: 150.0, 0.9: 190.0, 0.95: 230.0, 0.99: 430.0}  # at 40 a replica: 4, 4, 5, 6, 11
+
+
+def row(workload: Workload = CALM, *, now: float = NOW, waiting: float = 0.0, **target: object) -> Entry:
+    """A target whose raising quantile of 0.95 asks for 6."""
+    entry = Entry(dataclasses.replace(examples.target(), **target), workload=workload)  # type: ignore[arg-type]
+    entry.readings = {
+        Signal.IN_FLIGHT: Known(60.0, now - 12),
+        Signal.WAITING: Known(waiting, now - 3),
+        Signal.ARRIVALS: Unknown(Cause.NOT_ASKED),
+    }
+    objectives = dataclasses.replace(entry.target.objectives, raise_quantile=0.95)
+    entry.target = dataclasses.replace(entry.target, objectives=objectives)
+    outlook = Forecast(now, 345.0, 100.0, QUANTILES, Quality.SEASONED)
+    needs = Plan((Need(NeedKind.IN_FLIGHT, 230.0, 40.0),))
+    entry.plans = dataclasses.replace(
+        examples.PLANS,
+        made_at=now,
+        outlooks={Signal.IN_FLIGHT: (outlook, outlook)},
+        raising=needs,
+        lowering=needs,
+    )
+    decide(entry, now=now)
+    return entry
+
+
+def decide(entry: Entry, *, now: float) -> None:
+    assert isinstance(entry.workload, Workload)
+    entry.remember(deciding.decide(entry, entry.workload, now=now, loading=False, plans_ttl=120.0, others=[entry]))
+
+
+def what_if(entry: Entry) -> dict[str, int]:
+    told = explaining.explain(entry)
+    assert told is not None
+    return {one["change"]: one["replicas"] for one in told["what_if"]}
+
+
+def test_what_would_have_changed_it_is_told_nearest_first() -> None:
+    assert list(what_if(row()).items())[:3] == [("at quantile 0.9", 5), ("at quantile 0.5", 4), ("at quantile 0.8", 4)]
+    assert what_if(row())["at quantile 0.99"] == 10
+    assert what_if(row())["without the forecast"] == 2
+
+
+def test_a_backlog_that_decided_is_named() -> None:
+    entry = row(waiting=240.0)
+    assert entry.decision is not None
+    assert entry.decision.replicas == 8  # 60 in flight and 240 waiting, 40 each
+    assert what_if(entry)["without the backlog"] == 6
+
+
+def test_limits_that_bound_are_named() -> None:
+    small = dataclasses.replace(CALM, maximum=4)
+    assert what_if(row(small))["at a maximum of 6"] == 6
+    budget = row(dataclasses.replace(CALM, gpus=2), gpus=GpuLimits(budget=8))
+    assert what_if(budget)["without GPU budget"] == 6
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"rollout": True}, "without the rollout"),
+        ({"owner_problem": "broken"}, "with a healthy owner"),
+        ({}, "without the hold and the time between steps"),
+    ],
+)
+def test_what_holds_a_number_is_named(change: dict[str, object], told: str) -> None:
+    entry = row(dataclasses.replace(CALM, standing=8, **change))  # type: ignore[arg-type]
+    if change:
+        assert entry.memory is not None
+        entry.memory = dataclasses.replace(entry.memory, needed_at=NOW - 9999)
+        decide(entry, now=NOW + 10)
+    assert entry.decision is not None
+    assert entry.decision.replicas == 8
+    assert what_if(entry)[told] < 8
+
+
+def test_an_unknown_signal_that_holds_is_named() -> None:
+    entry = row(dataclasses.replace(CALM, standing=8))
+    entry.readings = {**entry.readings, Signal.WAITING: Unknown(Cause.STALE)}
+    assert entry.memory is not None
+    entry.memory = dataclasses.replace(entry.memory, needed_at=NOW - 9999)
+    decide(entry, now=NOW + 10)
+    assert what_if(entry)["with all signals known"] == 7
+
+
+def test_the_minimum_may_be_what_decides_and_a_step_what_limits() -> None:
+    kept, falling = row(dataclasses.replace(CALM, base=9, standing=9)), row(dataclasses.replace(CALM, standing=9))
+    for entry in (kept, falling):
+        assert entry.memory is not None
+        entry.memory = dataclasses.replace(entry.memory, needed_at=NOW - 9999)
+        decide(entry, now=NOW + 10)
+    assert what_if(kept)["at a minimum of 1"] == 8
+    assert what_if(falling)["without any limit of a step"] == 6
+
+
+def test_before_the_first_decision_there_is_nothing_to_explain() -> None:
+    assert explaining.explain(Entry(examples.target())) is None
+    assert explaining.capacity(Entry(examples.target())) is None
+
+
+def test_everything_is_plain_data_with_ages() -> None:
+    told = json.loads(json.dumps(pages.plain(explaining.explain(row()))))
+    assert told["inputs"]["in_flight"] == {"value": 60.0, "at": NOW - 12, "age": 12.0}
+    assert told["plans"]["forecasts"]["in_flight"]["raising"]["quality"] == "seasoned"
+    assert told["plans"]["raising"]["needs"]["in_flight"]["replicas"] == 6
+    assert told["capacity"]["source"] == "configured"
+    assert told["limits"] == {"maximum": 10}
+    assert told["decision"]["trail"][0]["rule"] == "follow_the_plan"
+
+
+# ---------------------------------------------------------------------------------------------------------- the diary
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A journal of two hours in which the floor rose at half past two and went back at half past three."""
+    book = Journal(tmp_path, Bounds(seconds=7 * DAY, size=10_000_000))
+    diary = Diary(book)
+    for number in range(726):
+        now = NOW - 3600 + number * 10
+        high = NOW <= now < NOW + 3600
+        entry = row(waiting=240.0 if high else 0.0, now=now)
+        diary.note(entry, now=now)
+    book.close()
+    return tmp_path
+
+
+def settings(folder: Path | None) -> Settings:
+    return Settings(journal=sections.Journal(path=folder), server=sections.Server(port=1))
+
+
+def ask(folder: Path | None, **asked: object) -> str:
+    out = io.StringIO()
+    console = rich.console.Console(file=out, width=140, color_system=None)
+    given = Asked(**{"target": "llm/chat", **asked})  # type: ignore[arg-type]
+    assert explained.run(given, settings(folder), now=NOW + 3600, console=console) == 0
+    return out.getvalue()
+
+
+def test_the_journal_has_a_line_a_minute_and_each_change(folder: Path) -> None:
+    records = list(read(folder))
+    assert sum(one["kind"] == SEEN for one in records) == 121
+    decisions = [(one["at"] - NOW, one["decision"]["replicas"]) for one in records if one["kind"] == DECISION]
+    assert [at for at, replicas in decisions if replicas == 8] == [0, 900, 1800, 2700]
+    seen = next(one for one in records if one["kind"] == SEEN)
+    assert seen["signals"] == {"in_flight": 60.0, "waiting": 0.0}
+    assert (seen["ready"], seen["asked"], seen["floor"], seen["concurrency"]) == (2, 2, 6, 40)
+
+
+def test_a_row_that_is_not_known_leaves_no_line(tmp_path: Path) -> None:
+    book = Journal(tmp_path, Bounds(seconds=DAY, size=1_000_000))
+    entry = Entry(examples.target(), workload=Refused("NotFound", ""))
+    Diary(book).note(entry, now=NOW)
+    book.close()
+    assert list(read(tmp_path)) == []
+
+
+def test_the_decision_of_a_time_is_found_in_the_journal(folder: Path) -> None:
+    text = ask(folder, at="2026-03-01T14:40")
+    assert text.startswith("llm/chat  2 -> 8  RaisedForBacklog  (shadow)\n2026-03-01 14:30:00 UTC: ")
+    for part in (
+        "in_flight",
+        "12 s old",
+        "seasoned",
+        "(binding)",
+        "cover the backlog",
+        "without the backlog",
+        "at most",
+    ):
+        assert part in text
+
+
+def test_without_a_running_service_the_last_one_is_shown(folder: Path) -> None:
+    assert "2026-03-01 15:30:00 UTC" in ask(folder)
+
+
+def test_the_changes_of_a_span_are_a_table(folder: Path) -> None:
+    lines = ask(folder, since="90m").splitlines()
+    assert [line.split()[1:5] for line in lines[1:]] == [
+        ["14:00:00", "2", "6", "6"],
+        ["14:30:00", "2", "8", "8"],
+        ["15:30:00", "2", "6", "6"],
+    ]
+
+
+def test_json_is_for_machines(folder: Path) -> None:
+    assert json.loads(ask(folder, as_json=True))["decision"]["replicas"] == 6
+    assert len(json.loads(ask(folder, as_json=True, since="2h"))) > 3
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "told"),
+    [
+        ({"target": "llm/none"}, UnexplainedError, "has no decision for 'llm/none' at that time; it knows llm/chat"),
+        ({"at": "2001-01-01"}, UnexplainedError, "it is empty"),
+        ({"at": "noon"}, ConfigurationError, "--at: 'noon' is no time"),
+        ({"since": "long"}, ConfigurationError, "--since: 'long' is no duration"),
+        (
+            {"url": "http://127.0.0.1:1"},
+            UnexplainedError,
+            "--url: http://127.0.0.1:1/api/explain/llm/chat does not answer",
+        ),
+    ],
+)
+def test_what_cannot_be_answered_says_why(
+    folder: Path, asked: dict[str, object], error: type[Exception], told: str
+) -> None:
+    with pytest.raises(error, match=r".") as caught:
+        ask(folder, **asked)
+    assert told in str(caught.value)
+
+
+def test_without_service_and_journal_it_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(UnexplainedError, match=r"set journal\.path"):
+        ask(None)
+    (tmp_path / "journal-000000000001000.jsonl").mkdir()
+    with pytest.raises(UnexplainedError, match="Is a directory"):
+        ask(tmp_path)
+
+
+# -------------------------------------------------------------------------------------------------------- the service
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    entry = row(waiting=240.0)
+    nothing = pages.Sources(
+        registry=CollectorRegistry(),
+        dead=list,
+        missing=list,
+        state=dict,
+        explain=lambda key: explaining.explain(entry) if key == entry.target.key else None,
+    )
+    with Server(pages.application(nothing), host="127.0.0.1", port=0) as server:
+        yield server.url
+
+
+def test_the_running_service_is_asked_first(url: str, folder: Path) -> None:
+    assert "RaisedForBacklog" in ask(folder, url=url)
+
+
+def test_what_the_service_does_not_know_may_be_in_the_journal(url: str, folder: Path) -> None:
+    with pytest.raises(UnexplainedError, match="it knows llm/chat"):
+        ask(folder, url=url, target="llm/none")
+
+
+def test_times_are_shown_in_the_zone_of_the_configuration() -> None:
+    out = io.StringIO()
+    told = pages.plain(explaining.explain(row()))
+    assert isinstance(told, dict)
+    console = rich.console.Console(file=out, width=140, color_system=None)
+    explained.show(told, console, zone=dt.timezone(dt.timedelta(hours=1), "CET"))
+    assert "15:30:00 CET" in out.getvalue()
+
+
+def test_trouble_is_shown() -> None:
+    entry = row(dataclasses.replace(examples.STUCK, gpus=0))
+    entry.stalled = 240.0
+    entry.refused = Refused("Conflict", "changed meanwhile")
+    entry.readings = {**entry.readings, Signal.ARRIVALS: Unknown(Cause.STALE, "120 s old")}
+    out = io.StringIO()
+    told = pages.plain(explaining.explain(entry))
+    assert isinstance(told, dict)
+    explained.show(told, rich.console.Console(file=out, width=200, color_system=None), zone=dt.UTC)
+    for part in ("unknown: stale", "stalled for 240 s", "refused: Conflict", "Insufficient nvidia.com/gpu", "p90 of 3"):
+        assert part in out.getvalue()
