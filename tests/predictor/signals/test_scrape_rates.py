@@ -1,0 +1,201 @@
+"""Rates from pages: a rate lies between two looks, whatever pods come, go and restart meanwhile."""
+
+import concurrent.futures
+import dataclasses
+import itertools
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.signals import Cause, Known, Signal
+from predictor.signals import scrape
+from tests.fakes import cluster_objects, exposition
+from tests.fakes.exposition import MODEL, histogram, level
+from tests.fakes.scraped import CATALOG, SERIAL, Pods, Watch, cause, failing, value, vllm
+
+
+def test_arrivals_are_first_tokens_and_the_growth_of_the_queue() -> None:
+    pods = Pods(a=vllm(100, waiting=2))
+    watch = Watch(pods)
+    watch.at(0)
+    pods.lines["a"] = vllm(130, waiting=12)
+    # 30 first tokens and 10 more waiting in 10 s
+    assert value(watch.at(10)[Signal.ARRIVALS]) == 4.0
+    assert watch.source.matched[watch.target.key, Signal.ARRIVALS] == "first_tokens"
+
+
+def test_a_draining_queue_is_no_arrival() -> None:
+    pods = Pods(a=vllm(100, waiting=50))
+    watch = Watch(pods)
+    watch.at(0)
+    pods.lines["a"] = vllm(150, waiting=0)
+    assert value(watch.at(10)[Signal.ARRIVALS]) == 0.0
+
+
+def test_refusals_are_arrivals_too() -> None:
+    refused = level("vllm:admission_rejections_total", 0, model_name=MODEL, reason="max_num_queued_reqs")
+    pods = Pods(a=[*vllm(100), refused])
+    watch = Watch(pods)
+    watch.at(0)
+    pods.lines["a"] = [*vllm(110), dataclasses.replace(refused, start=20.0)]
+    assert value(watch.at(10)[Signal.ARRIVALS]) == 3.0
+
+
+def test_a_restarted_pod_counts_from_zero_and_its_lost_queue_takes_nothing_back() -> None:
+    pods = Pods(a=vllm(1000, waiting=40), b=vllm(500))
+    watch = Watch(pods)
+    watch.at(0)
+    pods.lines.update(a=vllm(15, waiting=5), b=vllm(510))
+    # a: 15 since its start and 5 waiting; b: 10
+    assert value(watch.at(10)[Signal.ARRIVALS]) == 3.0
+
+
+def test_a_vanished_pod_takes_nothing_back() -> None:
+    pods = Pods(a=vllm(1000, waiting=40), b=vllm(500))
+    watch = Watch(pods)
+    watch.at(0)
+    del pods.lines["a"]
+    pods.lines["b"] = vllm(520)
+    assert value(watch.at(10)[Signal.ARRIVALS]) == 2.0
+
+
+def test_a_new_pod_counts_from_its_start() -> None:
+    pods = Pods(a=vllm(1000))
+    watch = Watch(pods)
+    watch.at(0)
+    pods.lines.update(a=vllm(1010), b=vllm(30, waiting=10))
+    assert value(watch.at(10)[Signal.ARRIVALS]) == 5.0
+
+
+def test_an_old_pod_whose_page_shows_up_late_is_no_burst() -> None:
+    pods = Pods(a=vllm(1000), b=vllm(90_000))
+    pods.broken["b"] = failing(ConnectionError("refused"))
+    watch = Watch(pods)
+    watch.at(0)
+    pods.broken.clear()
+    watch.at(10)
+    pods.lines.update(a=vllm(1020), b=vllm(90_020))
+    assert value(watch.at(20)[Signal.ARRIVALS]) == 2.0
+
+
+def test_a_missed_page_delays_its_counts_and_loses_none() -> None:
+    pods = Pods(a=vllm(0), b=vllm(0))
+    watch = Watch(pods)
+    watch.at(0)
+    pods.lines.update(a=vllm(10), b=vllm(10))
+    pods.broken["b"] = failing(TimeoutError("slow"))
+    assert cause(watch.at(10)[Signal.ARRIVALS]) is Cause.PARTIAL
+    pods.broken.clear()
+    pods.lines.update(a=vllm(20), b=vllm(20))
+    assert value(watch.at(20)[Signal.ARRIVALS]) == 2.0
+
+
+def test_a_counter_that_appears_with_the_first_request_counts_from_zero() -> None:
+    own = {"model_name": MODEL}
+    gauges = [level("sglang:num_running_reqs", 0, **own), level("sglang:num_queue_reqs", 0, **own)]
+    pods = Pods(a=gauges)
+    watch = Watch(pods, cluster_objects.target(engine="sglang", model=MODEL))
+    watch.at(0)
+    pods.lines["a"] = [*gauges, level("sglang:num_requests_total", 3, **own)]
+    assert value(watch.at(10)[Signal.ARRIVALS]) == pytest.approx(0.3)
+
+
+def test_a_counter_that_is_nan_once_does_not_poison_what_follows() -> None:
+    pods = Pods(a=vllm(0))
+    watch = Watch(pods, window=10.0)
+    watch.at(0)
+    pods.lines["a"] = vllm(math.nan)
+    watch.at(10)
+    pods.lines["a"] = vllm(100)
+    watch.at(20)
+    pods.lines["a"] = vllm(120)
+    assert value(watch.at(30)[Signal.ARRIVALS]) == 2.0
+
+
+def test_no_requests_is_a_known_rate_of_zero_and_an_unknown_duration() -> None:
+    own = {"model_name": MODEL, "engine": "0"}
+    idle = [*vllm(50), *histogram("vllm:e2e_request_latency_seconds", {"1.0": 0.0, "+Inf": 0.0}, **own)]
+    watch = Watch(Pods(a=idle))
+    watch.at(0)
+    readings = watch.at(10)
+    assert value(readings[Signal.ARRIVALS]) == 0.0
+    assert cause(readings[Signal.DURATION_MEAN]) is Cause.NOT_FINITE
+
+
+def test_rates_look_back_over_the_window_and_no_further() -> None:
+    pods = Pods(a=vllm(0))
+    watch = Watch(pods, window=20.0)
+    for now, count in ((0, 0), (10, 1000), (20, 1010), (30, 1020), (40, 1030)):
+        pods.lines["a"] = vllm(count)
+        readings = watch.at(now)
+    assert value(readings[Signal.ARRIVALS]) == 1.0
+
+
+def test_a_clock_that_goes_back_starts_rates_afresh() -> None:
+    pods = Pods(a=vllm(0))
+    watch = Watch(pods)
+    watch.at(1000)
+    pods.lines["a"] = vllm(10)
+    assert cause(watch.at(500)[Signal.ARRIVALS]) is Cause.EMPTY
+    pods.lines["a"] = vllm(30)
+    assert value(watch.at(510)[Signal.ARRIVALS]) == 2.0
+
+
+def test_two_looks_at_nearly_the_same_time_in_the_wrong_order_do_no_harm() -> None:
+    pods = Pods(a=vllm(0))
+    watch = Watch(pods)
+    watch.at(1000)
+    pods.lines["a"] = vllm(10)
+    watch.at(1010)
+    pods.lines["a"] = vllm(12)
+    assert value(watch.at(1009.5)[Signal.ARRIVALS]) == pytest.approx(1.2)
+    pods.lines["a"] = vllm(20)
+    assert value(watch.at(1020)[Signal.ARRIVALS]) == 1.0
+
+
+def test_looks_from_two_threads_take_turns() -> None:
+    counts = itertools.count()
+    target = cluster_objects.target(model=MODEL)
+    source = scrape.ScrapeSource(
+        SERIAL,
+        CATALOG,
+        pages=lambda _: [scrape.Page("a", "a")],
+        fetch=lambda _: exposition.page(vllm(next(counts))),
+    )
+    with concurrent.futures.ThreadPoolExecutor(2) as threads:
+        answers = list(threads.map(lambda now: source.read([target], now=now), (float(n) for n in range(200))))
+    rates = [reading.value for answer in answers if isinstance(reading := answer[target.key][Signal.ARRIVALS], Known)]
+    # A page counted after a later one would look like a restart and count thousands.
+    assert max(rates) < 3
+
+
+def test_targets_that_are_gone_are_forgotten() -> None:
+    watch = Watch(Pods(a=vllm(0)))
+    watch.at(0)
+    watch.source.read([], now=10)
+    assert cause(watch.at(20)[Signal.ARRIVALS]) is Cause.EMPTY
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 50), st.integers(0, 9)), max_size=3),
+        min_size=2,
+        max_size=8,
+    )
+)
+def test_whatever_pods_come_go_and_restart_arrivals_are_never_negative_nor_more_than_was_counted(
+    steps: list[list[tuple[str, int, int]]],
+) -> None:
+    pods = Pods()
+    watch = Watch(pods, window=1e6)
+    counts: dict[str, int] = {}
+    for number, step in enumerate(steps):
+        shown = {pod: (more, waiting) for pod, more, waiting in step}
+        counts = {pod: counts.get(pod, 0) + more for pod, (more, _) in shown.items()}
+        pods.lines = {pod: vllm(counts[pod], waiting=shown[pod][1]) for pod in shown}
+        reading = watch.at(10.0 * number)[Signal.ARRIVALS]
+        if isinstance(reading, Known):
+            most = sum(more + waiting for earlier in steps for _, more, waiting in earlier)
+            assert 0 <= reading.value * 10 * number <= most + 1e-6
