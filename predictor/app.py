@@ -10,16 +10,17 @@ from collections.abc import Mapping, Sequence
 
 import structlog
 
-from predictor import releasing, reloading, wiring
+from predictor import explaining, releasing, reloading, wiring
 from predictor.clock import SystemClock
 from predictor.cluster import permissions
 from predictor.cluster.client import Api
 from predictor.cluster.errors import ClusterError
 from predictor.cluster.permissions import Purpose
 from predictor.cluster.workloads import ClusterWorkloads
+from predictor.diary import Diary
 from predictor.errors import ConfigurationError
-from predictor.leading import Alone, Replica
 from predictor.finding import Finding
+from predictor.leading import Alone, Replica
 from predictor.loops import Loops, World
 from predictor.schedule import Job, Schedule
 from predictor.settings import convert, discovered, loading
@@ -47,9 +48,9 @@ class Service:
         self._watch = watch
         self._problems: tuple[str, ...] = ()  # of the configuration file, while the one before it counts
         self._stop = threading.Event()
-        self._targets = convert.targets(settings)
         self._named = settings  # as in the file, without what is found by label
         self._found: tuple[discovered.Labelled, ...] = ()  # what was, when the settings were last put together
+        self._targets = convert.targets(settings)
         self._clock = SystemClock()
         self._leadership = (
             Replica(wiring.terms(settings), wiring.access(settings.kubernetes), self._clock)
@@ -61,9 +62,12 @@ class Service:
         self._metrics = Metrics()
         self._metrics.targets(self._targets)
         self._metrics.configuration(at=self._clock.now())
-        self._pulse = Pulse(_intervals(settings))
         self._finding = Finding(self._api, asked=lambda: self._named.discovery, stop=self._stop, metrics=self._metrics)
-        self._telemetry = Telemetry(self._metrics, self._pulse, self._clock)
+        self._pulse = Pulse(_intervals(settings))
+        self._journal = wiring.journal(settings)
+        self._telemetry = Telemetry(
+            self._metrics, self._pulse, self._clock, Diary(self._journal) if self._journal else None
+        )
         self._learned = reloading.fresh(settings)
         self._loops = self._make_loops()
         self._schedule = self._make_schedule()
@@ -74,6 +78,7 @@ class Service:
                     dead=self._pulse.problems,
                     missing=self._missing,
                     state=self._state,
+                    explain=self._explain,
                 )
             ),
             host=settings.server.host,
@@ -91,24 +96,24 @@ class Service:
             "started", mode=self._settings.mode, targets=[target.key for target in self._targets], url=self._server.url
         )
         threading.Thread(target=self._tell_missing_permissions, name="permissions", daemon=True).start()
+        self._finding.start()
         # What the libraries made at import is never garbage: walking over it would stop a tick for a tenth of a second.
         gc.freeze()
         self._leadership.start()
         self._schedule.start()
         while not self._stop.wait(WATCH):
-        self._finding.start()
             self._metrics.leader(leads=self._leadership.leads())
             if self._schedule.keep_pace():
                 _log.warning("the wall clock jumped: the loops were set anew")
             if self._watch is not None:
                 self._look_at(self._watch)
+            if self._finding.found != self._found:
+                self._take_up_found()
         return self._end()
 
     def stop(self) -> None:
         """Ends `run`; may be called from a signal handler."""
         self._loops.stopping.set()
-            if self._finding.found != self._found:
-                self._take_up_found()
         self._stop.set()
 
     def _look_at(self, watch: loading.Watch) -> None:
@@ -127,11 +132,6 @@ class Service:
             self._problems = ()
         self._metrics.configuration_changed(refused=bool(self._problems), at=self._clock.now())
 
-    def _take_up(self, changed: Settings) -> None:
-        """Ends the loops, and begins others that know what these have learned.
-
-        Raises:
-            ConfigurationError: a query cannot be used; the loops go on.
     def _take_up_found(self) -> None:
         """Takes up the targets that were found by label, and lets those go that are no longer."""
         self._found = self._finding.found
@@ -151,6 +151,11 @@ class Service:
         self._metrics.discovered(len(self._found) - len(joined.refused), refused=joined.refused)
         return joined.settings
 
+    def _take_up(self, changed: Settings) -> None:
+        """Ends the loops, and begins others that know what these have learned.
+
+        Raises:
+            ConfigurationError: a query cannot be used; the loops go on.
         """
         wiring.source(changed, self._workloads)  # raises before anything has ended
         for section in reloading.needs_restart(self._settings, changed):
@@ -164,12 +169,12 @@ class Service:
         self._settings, known, self._targets = settings, self._targets, convert.targets(settings)
         logs.configure(settings.log.level, settings.log.format)
         self._metrics.targets(self._targets)
+        self._workloads.keep_only({target.key for target in (*known, *self._targets)})
         self._metrics.history_loaded(complete=self._learned.loaded)
         self._pulse.begin(_intervals(settings))
         self._loops = self._make_loops()
         self._schedule = self._make_schedule()
         _log.info("configuration taken up", mode=settings.mode, targets=[target.key for target in self._targets])
-        self._workloads.keep_only({target.key for target in (*known, *self._targets)})
         self._give_up(reloading.left(known, self._targets))
         if not self._stop.is_set():
             self._schedule.start()
@@ -220,6 +225,8 @@ class Service:
                 _log.warning("not every floor was given back; `floorcast release` does it")
         self._leadership.end(idle=whole)
         self._api.close()
+        if self._journal:
+            self._journal.close()
         self._server.stop()
         _log.info("stopped")
         return 0 if whole else 1
@@ -233,6 +240,10 @@ class Service:
         thread.start()
         thread.join(RELEASE_GRACE)
         return done == [True]
+
+    def _explain(self, key: str) -> Mapping[str, object] | None:
+        entry = self._loops.board.entries.get(key)
+        return explaining.explain(entry) if entry else None
 
     def _missing(self) -> Sequence[str]:
         return () if self._loops.loaded else ("the history has not been loaded yet",)

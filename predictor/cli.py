@@ -321,6 +321,28 @@ def simulate(  # noqa: PLR0913, PLR0917  (one parameter a flag)
     raise typer.Exit(simulation.run(asked))
 
 
+@app.command()
+def explain(
+    target: Annotated[str, typer.Argument(help="The target, as namespace/name.", show_default=False)],
+    at: Annotated[
+        str, typer.Option(help="The decision that held at a time, as 2026-03-01T14:30.", show_default="now")
+    ] = "",
+    since: Annotated[str, typer.Option(help="All changes of the last while, as 2h.", show_default=False)] = "",
+    json: Annotated[bool, typer.Option("--json", help="All of it, for machines.")] = False,  # noqa: FBT002
+    url: Annotated[
+        str, typer.Option(help="Of the running service.", show_default="server.port on this machine, else the journal")
+    ] = "",
+    config: ConfigOption = None,
+) -> None:
+    """Say why the number is what it is: inputs, forecast, needs, the rules in order, and what would have changed it."""
+    settings = _settings(config, {})
+    from predictor import explained  # noqa: PLC0415  (late: numpy and rich)
+    from predictor.clock import SystemClock  # noqa: PLC0415
+
+    asked = explained.Asked(target, at=at, since=since, url=url.rstrip("/"), as_json=json)
+    raise typer.Exit(explained.run(asked, settings, now=SystemClock().now()))
+
+
 @config_app.command()
 def validate(config: ConfigOption = None) -> None:
     """Read the configuration as `run` would and say what it comes to; exit code 2 when it cannot be used."""
@@ -365,6 +387,16 @@ def _watch(config: Path | None, flags: dict[str, tuple[str, str | None]]) -> "Wa
     return loading.Watch(config, given)
 
 
+def _cluster_flags(
+    log_level: str | None, log_format: str | None, kubeconfig: str | None
+) -> dict[str, tuple[str, str | None]]:
+    return {
+        "--log-level": ("log.level", log_level),
+        "--log-format": ("log.format", log_format),
+        "--kubeconfig": ("kubernetes.kubeconfig", kubeconfig),
+    }
+
+
 def _known(keys: list[str], settings: "Settings") -> tuple[str, ...]:
     """The keys, refused when one is none of the targets; of those that are found by label nothing is known here."""
     every = tuple(target.key for target in settings.targets)
@@ -379,13 +411,3 @@ def _known(keys: list[str], settings: "Settings") -> tuple[str, ...]:
 
 if __name__ == "__main__":
     main()
-def _cluster_flags(
-    log_level: str | None, log_format: str | None, kubeconfig: str | None
-) -> dict[str, tuple[str, str | None]]:
-    return {
-        "--log-level": ("log.level", log_level),
-        "--log-format": ("log.format", log_format),
-        "--kubeconfig": ("kubernetes.kubeconfig", kubeconfig),
-    }
-
-
