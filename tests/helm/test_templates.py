@@ -92,7 +92,7 @@ def test_every_object_has_its_namespace_its_labels_and_a_name_of_its_own(objects
     [
         ({"replicaCount": 2}, "replicaCount"),
         ({"config": {"targets": [{**TARGET, "warmup": "5m"}]}}, "warmup"),
-        ({"config": {"mode": "contrl"}}, "/config/mode"),
+        ({"config": {"mode": "shadowy"}}, "/config/mode"),
         ({"replicas": 2}, "two writers would fight"),
         ({"config": {"targets": [{**TARGET, "kind": "Rollout"}]}}, r"rbac\.grant\.rollouts is false"),
         ({"prometheusRule": {"enabled": True, "leaveOut": ["Absent"]}}, "Absent is no alert"),
