@@ -42,14 +42,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     warm_ups = tuple(float(minutes) * 60 for minutes in asked.warm_ups.split(","))
     policies = tuple(filter(None, asked.policies.split(","))) or (SMOKE_POLICIES if asked.smoke else ())
+    if asked.ablate:
+        policies = (contenders.REACTIVE_ONLY, *contenders.ablated())
     raced, facts, missing = race(every, warm_ups[: 1 if asked.smoke else None], policies, asked)
     if asked.json:
         asked.json.write_text(json.dumps(_figures(raced), indent=1) + "\n", encoding="utf-8")
-    pictures = {} if asked.smoke or asked.no_docs else _drawn(raced, asked.docs)
-    text = tables.written(raced, pictures, facts, missing)
+    kept = not (asked.smoke or asked.no_docs)
+    if asked.ablate:
+        section, text = tables.ABLATION, tables.ablated(raced)
+    else:
+        pictures = _drawn(raced, asked.docs) if kept else {}
+        section, text = tables.SCOREBOARD, tables.written(raced, pictures, facts, missing)
     print(text)
-    if pictures:
-        tables.place(asked.docs, text)
+    if kept and raced:
+        tables.place(asked.docs, text, section)
     return 0
 
 
@@ -60,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", type=Path, help="file for every point of every frontier")
     parser.add_argument("--warm-ups", default="5,2,10", help="minutes, in the order in which they are run")
     parser.add_argument("--policies", default="", help="names, separated by commas; or all")
+    parser.add_argument("--ablate", action="store_true", help="Floorcast with each of its rules left out in turn")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop then, and say what was not run")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--cache", type=Path, default=store.default_folder(), help="folder of what was run before")
@@ -97,7 +104,7 @@ def _jobs(
     jobs = []
     for warm_up in warm_ups:
         for trace in ordered:
-            names = {*contenders.contenders(ready[trace.key], warm_up, None), contenders.OURS}
+            names = {*contenders.contenders(ready[trace.key], warm_up, None), contenders.OURS, *contenders.ablated()}
             first = (*contenders.CLAIRVOYANT, contenders.OURS)
             chosen = sorted(filter(wanted, names), key=lambda name: (name not in first, name))
             jobs += [Job(trace, warm_up, name, close=True) for name in chosen]

@@ -20,6 +20,9 @@ USUAL = (
     "static", "hpa-queue", "hpa-in-flight", "keda-load", "keda-cron-day", "knative-kpa", "wva-v2", "dynamo-load",
 )  # fmt: skip
 REACTIVE_ONLY = "floorcast-reactive"
+ABLATED = f"{OURS}-without-"
+# Each rule that a race can show something of; the others are bounds, or about clusters (rollouts, unknown signals).
+RULES = ("cover_the_backlog", "answer_a_missed_objective", "hold_recently_needed", "step_down")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -37,12 +40,11 @@ class Contender:
 def contenders(trace: Prepared, warm_up: float, foreseen: Foresight | None) -> dict[str, Contender]:
     """Everybody who can take part, by name."""
     found = {rival.name: _rival(rival) for rival in registry.rivals(terms(trace, warm_up))}
-    knee = trace.knee
     if foreseen is not None:
-        found[OURS] = Contender(
-            OURS, lambda headroom: ours.Floorcast(ours.objectives(knee, headroom), foreseen), ours.KNOB,
-            tuple(ours.CAUTION), ours.HEADROOM, registry.SYNC,
-        )  # fmt: skip
+        found[OURS] = _mine(OURS, trace, foreseen)
+        for name, rule in zip(ablated(), RULES, strict=True):
+            found[name] = _mine(name, trace, foreseen, without=rule)
+    knee = trace.knee
     found[REACTIVE_ONLY] = Contender(
         REACTIVE_ONLY, lambda headroom: ours.Floorcast(ours.objectives(knee, headroom), None, lead=warm_up), ours.KNOB,
         ours.CAUTION_ALONE, ours.HEADROOM, registry.SYNC,
@@ -59,9 +61,24 @@ def names(asked: tuple[str, ...]) -> Callable[[str], bool]:
     return lambda name: name in wanted
 
 
+def ablated() -> tuple[str, ...]:
+    """Floorcast with each rule left out in turn."""
+    return tuple(f"{ABLATED}{rule}" for rule in RULES)
+
+
 def family(name: str) -> str:
     """Under which name a contender's points are shown: the clairvoyant's three aims are one frontier."""
     return ORACLE if name in CLAIRVOYANT else name
+
+
+def _mine(name: str, trace: Prepared, foreseen: Foresight, *, without: str = "") -> Contender:
+    """One set of defaults on all traces, but for the knob."""
+    knee = trace.knee
+
+    def make(headroom: float) -> Autoscaler:
+        return ours.Floorcast(ours.objectives(knee, headroom), foreseen, ttft=knee.objective, without=without)
+
+    return Contender(name, make, ours.KNOB, tuple(ours.CAUTION), ours.HEADROOM, registry.SYNC)
 
 
 def _rival(rival: registry.Rival) -> Contender:

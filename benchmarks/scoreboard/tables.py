@@ -8,14 +8,20 @@ from benchmarks.scoreboard.contenders import OURS
 from benchmarks.scoreboard.results import ATTAINMENTS, Facts, Race
 from models.race.frontier import How
 
-BEGIN = "<!-- scoreboard: begin (python -m benchmarks.scoreboard) -->"
-END = "<!-- scoreboard: end -->"
+SCOREBOARD = ("<!-- scoreboard: begin (python -m benchmarks.scoreboard) -->", "<!-- scoreboard: end -->")
+ABLATION = ("<!-- ablation: begin (python -m benchmarks.scoreboard --ablate) -->", "<!-- ablation: end -->")
+
+HALVES = ("development", "held out")
+ABLATED = """\
+The same races with one rule of `models/policy/rules.py` left out at a time; `floorcast-reactive` is without the
+forecast. Fewer traces reached is worse than a higher ratio."""
 
 INTRODUCTION = """\
 Every policy over every trace on the simulated fleet, each swept over its aggressiveness; rivals are tuned on the very
-trace and warm-up, Floorcast only moves along its raise quantile. `hours / oracle`: replica-hours, warming counted, over
-those of the clairvoyant at the same share of requests within the TTFT objective, read off each policy's frontier
-between two runs, never beyond them; geometric mean over the traces on which the policy gets there, with their number.
+trace and warm-up, Floorcast only moves along its one knob, with the same values on all of them. `hours / oracle`:
+replica-hours, warming counted, over those of the clairvoyant at the same share of requests within the TTFT objective,
+read off each policy's frontier between two runs, never beyond them; geometric mean over the traces on which the policy
+gets there, with their number.
 A mean over fewer traces is a mean over easier ones: compare the numbers before the ratios. `misses`: at the
 replica-hours Floorcast needs for 99 %, over Floorcast's, for policies that have runs as cheap. `starts`: replicas
 started at 99 %, mean. Traces shorter than twelve hours are listed, not averaged. A ratio below 1 is possible: the
@@ -38,6 +44,23 @@ def written(
             parts += [f"![Frontiers at a warm-up of {warm_up / 60:g} min]({plots[warm_up]})", ""]
         parts += [f"Each trace, `hours / oracle` at {ATTAINMENTS[0]:.0%}:", "", *_each(mine), ""]
     return "\n".join([*parts, "#### What was run", "", *_traces(facts)])
+
+
+def ablated(races: Sequence[Race]) -> str:
+    """Floorcast, and Floorcast without each of its rules, by warm-up."""
+    warm_ups = sorted({race.warm_up for race in races})
+    parts = ["### What each rule is good for", "", ABLATED, ""]
+    parts.append(_row("hours / oracle at 99 %", *(f"{w / 60:g} min, {half}" for w in warm_ups for half in HALVES)))
+    parts.append(_row(*["---"] * (1 + len(warm_ups) * len(HALVES))))
+    for policy in sorted({name for race in races for name in race.points if name.startswith(OURS)}):
+        cells = []
+        for warm_up in warm_ups:
+            halves = results.halves([race for race in races if race.warm_up == warm_up])
+            for half in HALVES:
+                found = results.summary(policy, halves[half])
+                cells.append(_ratio(found.ratios[ATTAINMENTS[0]], found.reached[ATTAINMENTS[0]], len(halves[half])))
+        parts.append(_row(_name(policy), *cells))
+    return "\n".join(parts)
 
 
 def _summary(races: Sequence[Race]) -> Iterable[str]:
@@ -99,14 +122,15 @@ def _traces(facts: Sequence[Facts]) -> Iterable[str]:
         )  # fmt: skip
 
 
-def place(file: Path, text: str) -> None:
-    """Put `text` between the markers of a file, which are added where they are missing; the rest stays as it is."""
+def place(file: Path, text: str, section: tuple[str, str]) -> None:
+    """Put `text` between two markers of a file, which are added where they are missing; the rest stays as it is."""
+    first, last = section
     old = file.read_text(encoding="utf-8") if file.exists() else "# Benchmarks\n"
-    before, begin, rest = old.partition(BEGIN)
-    _, _, after = rest.partition(END)
+    before, begin, rest = old.partition(first)
+    _, _, after = rest.partition(last)
     if not begin:
         before = old.rstrip() + "\n\n"
-    file.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after or chr(10)}", encoding="utf-8")
+    file.write_text(f"{before}{first}\n\n{text}\n\n{last}{after or chr(10)}", encoding="utf-8")
 
 
 def _row(*cells: str) -> str:

@@ -115,7 +115,7 @@ def _quiet() -> Iterator[None]:
 def sweep(job: Job, folder: Path) -> list[dict[str, Any]]:
     """The points of one policy: its default, both ends of its knob, and what lies around the targets."""
     kept, trace = Store(folder), _prepared(job.trace, folder)
-    foreseen = _foreseen(kept, job.trace, job.warm_up) if job.policy == contenders.OURS else None
+    foreseen = _foreseen(kept, job.trace, job.warm_up) if job.policy.startswith(contenders.OURS) else None
     contender = contenders.contenders(trace, job.warm_up, foreseen).get(job.policy)
     if contender is None:
         return []

@@ -64,11 +64,13 @@ class Memory:
         needed_at: last time at which the number that stood was needed (raised, or planned, or first seen).
         lowered_at: last step down.
         unknown_since: since when signals are unknown; None while all are known.
+        relieved_at: last time a replica was added because an objective was missed.
     """
 
     needed_at: float
     lowered_at: float = float("-inf")
     unknown_since: float | None = None
+    relieved_at: float = float("-inf")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ class Context:
         loading: the history is not loaded yet.
         rollout: the workload is being rolled out.
         owner_problem: what the owner of the number reports to be wrong with its own scaling; empty when nothing.
+        breach: the latency objective that is missed now, with its figures; empty when none is, or none is known.
     """
 
     now: float
@@ -102,3 +105,4 @@ class Context:
     loading: bool = False
     rollout: bool = False
     owner_problem: str = ""
+    breach: str = ""

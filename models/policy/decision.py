@@ -9,6 +9,7 @@ class Reason(enum.StrEnum):
 
     RAISED_FOR_FORECAST = "RaisedForForecast"
     RAISED_FOR_BACKLOG = "RaisedForBacklog"
+    RAISED_FOR_OBJECTIVE = "RaisedForObjective"
     RAISED_TO_BASE = "RaisedToBase"
     AT_PLAN = "AtPlan"
     LOWERED_ONE_STEP = "LoweredOneStep"
@@ -18,6 +19,7 @@ class Reason(enum.StrEnum):
     HELD_NO_FORECAST = "HeldNoForecast"
     HELD_OWNER_UNHEALTHY = "HeldOwnerUnhealthy"
     HELD_ROLLOUT = "HeldRollout"
+    HELD_OBJECTIVE_MISSED = "HeldObjectiveMissed"
     HELD_RECENT_NEED = "HeldRecentNeed"
     HELD_STEP_PERIOD = "HeldStepPeriod"
     CAPPED_AT_MAXIMUM = "CappedAtMaximum"

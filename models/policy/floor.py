@@ -8,16 +8,19 @@ from models.policy.context import Context, FloorSettings, Memory
 from models.policy.decision import Decision, Reason, Verdict
 
 
-def decide(context: Context, settings: FloorSettings, memory: Memory) -> tuple[Decision, Memory]:
+def decide(
+    context: Context, settings: FloorSettings, memory: Memory, *, active: tuple[rules.Rule, ...] = rules.RULES
+) -> tuple[Decision, Memory]:
     """The decision for one target, and the memory for its next decision.
 
-    The order of the rules is explained at `rules.RULES`. Nothing but the arguments is looked at.
+    The order of the rules is explained at `rules.RULES`. Nothing but the arguments is looked at. `active` leaves rules
+    out, to see what each is good for; the service leaves out none.
     """
     memory = dataclasses.replace(memory, unknown_since=_unknown_since(context, memory))
     memory = dataclasses.replace(memory, needed_at=_needed_at(context, memory))
     proposal = rules.Proposal(context.standing, Reason.AT_PLAN, "")
     trail: list[Verdict] = []
-    for rule in rules.RULES:
+    for rule in active:
         after = rule(proposal, context, settings, memory)
         if after != proposal:
             trail.append(Verdict(rule.__name__, after.replicas, after.reason, after.note))
@@ -31,6 +34,8 @@ def decide(context: Context, settings: FloorSettings, memory: Memory) -> tuple[D
         note=proposal.note,
         trail=tuple(trail),
     )
+    if decision.reason is Reason.RAISED_FOR_OBJECTIVE:
+        memory = dataclasses.replace(memory, relieved_at=context.now)
     if decision.replicas < context.standing:
         memory = dataclasses.replace(memory, lowered_at=context.now)
     return decision, memory

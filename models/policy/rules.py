@@ -54,6 +54,25 @@ def cover_the_backlog(proposal: Proposal, context: Context, _settings: FloorSett
     return dataclasses.replace(proposal, replicas=reacting.replicas, note=f"now {describe(reacting)}")
 
 
+def answer_a_missed_objective(
+    proposal: Proposal, context: Context, settings: FloorSettings, memory: Memory
+) -> Proposal:
+    """A guardrail: while users wait too long nothing comes down, and one replica is added where none is on its way.
+
+    What it did shows only after a warm-up and the window of the latency, so it adds again after the hold time at the
+    soonest. It adds to what is there, which an autoscaler may have above the floor.
+    """
+    if not context.breach:
+        return proposal
+    there = context.supply.ready + context.supply.warming
+    rested = context.now - memory.relieved_at >= settings.hold
+    if rested and context.supply.warming == 0 and there > 0 and proposal.replicas <= there:
+        return Proposal(there + 1, Reason.RAISED_FOR_OBJECTIVE, f"{context.breach} with {there} replicas")
+    if proposal.replicas < context.standing:
+        return Proposal(context.standing, Reason.HELD_OBJECTIVE_MISSED, context.breach)
+    return proposal
+
+
 def stay_above_base(proposal: Proposal, context: Context, _settings: FloorSettings, _memory: Memory) -> Proposal:
     """The user's own minimum, which the rules below must already see: a step towards less than it is no step."""
     if proposal.replicas >= context.base:
@@ -145,6 +164,7 @@ def limit_the_step_up(proposal: Proposal, context: Context, settings: FloorSetti
 RULES: tuple[Rule, ...] = (
     follow_the_plan,
     cover_the_backlog,
+    answer_a_missed_objective,
     stay_above_base,
     stay_below_maximum,
     hold_when_blind,

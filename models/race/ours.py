@@ -8,11 +8,12 @@ at by the reactive side.
 """
 
 import dataclasses
+import math
 
 from models.capacity import sizing
 from models.capacity.profile import Profile, concurrency_target
 from models.forecasting.forecast import Outlook
-from models.policy import floor, planning, reactive
+from models.policy import floor, planning, reactive, rules
 from models.policy.context import Context, Memory
 from models.policy.decision import Decision
 from models.policy.planning import Objectives
@@ -45,16 +46,23 @@ class Floorcast:
     """Owns the replica count: raises for the forecast and for the load of the moment, lowers by steps."""
 
     def __init__(
-        self, objectives: Objectives, foresight: Foresight | None, *, lead: float = 0.0, slow: float = SLOW
+        self,
+        objectives: Objectives,
+        foresight: Foresight | None,
+        *,
+        lead: float = 0.0,
+        ttft: float = math.inf,
+        without: str = "",
     ) -> None:
         """Without a foresight the forecast is switched off and the reactive rule is left alone.
 
-        `lead`: seconds from asking for a replica until it serves, where no foresight tells; `slow`: seconds between
-        two forecasts.
+        `lead`: seconds from asking for a replica until it serves, where no foresight tells; `ttft`: objective,
+        p95 of the seconds to the first token; `without`: name of a rule that is left out, to see what it is good for.
         """
         self.objectives = objectives
         self._foresight = foresight
-        self._slow, self._lead = slow, foresight.horizons.raising if foresight else lead
+        self._lead, self._ttft = foresight.horizons.raising if foresight else lead, ttft
+        self._active = tuple(rule for rule in rules.RULES if rule.__name__ != without)
         self._memory: Memory | None = None
         self._planned_at = float("-inf")
         self._index: int | None = None
@@ -80,13 +88,18 @@ class Floorcast:
             reacting=reacting,
             supply=observation.supply,
             unknown=_unknown(observation),
+            breach=self._breach(observation),
         )
         memory = self._memory or Memory(needed_at=observation.now)
-        decision, self._memory = floor.decide(context, self.objectives.floor, memory)
+        decision, self._memory = floor.decide(context, self.objectives.floor, memory, active=self._active)
         return decision
 
+    def _breach(self, seen: Observation) -> str:
+        ttft = _value(seen, Signal.TTFT_P95)
+        return f"TTFT p95 {ttft:.1f} s over {self._ttft:g} s" if ttft is not None and ttft > self._ttft else ""
+
     def _planned(self, now: float) -> tuple[sizing.Planned, sizing.Planned]:
-        if self._foresight is None or now - self._planned_at < self._slow:
+        if self._foresight is None or now - self._planned_at < SLOW:
             return self._plans
         self._planned_at = now
         index = self._foresight.index(now)

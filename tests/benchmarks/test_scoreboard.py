@@ -13,6 +13,7 @@ from benchmarks.scoreboard import contenders, plots, results, tables, traces, wo
 from benchmarks.scoreboard.results import Facts, Race
 from benchmarks.scoreboard.store import Store
 from benchmarks.scoreboard.traces import Limits
+from models.policy import rules
 from models.race.frontier import Point
 
 TINY = Limits(hours=0.5, budget=4000)
@@ -68,11 +69,11 @@ def test_tables_keep_what_stands_around_their_markers(tmp_path: Path) -> None:
     file.write_text("# Benchmarks\n\nmine\n")
     good = points((20, 0.1), (40, 0.001))
     text = tables.written([race(good, points((50, 0.5)))], {}, [facts()], ["a hpa at 5 min"])
-    tables.place(file, text)
-    tables.place(file, text)
+    tables.place(file, text, tables.SCOREBOARD)
+    tables.place(file, text, tables.SCOREBOARD)
     content = file.read_text()
     assert content.startswith("# Benchmarks\n\nmine\n")
-    assert content.count(tables.BEGIN) == content.count("### Scoreboard") == 1
+    assert content.count(tables.SCOREBOARD[0]) == content.count("### Scoreboard") == 1
     assert "never" in content
     assert "Not complete" in content
     assert plots.picture([race(good, good)]).startswith("<svg")
@@ -177,3 +178,20 @@ def test_a_whole_run_from_the_command_line(
 def test_a_folder_without_traces_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert scoreboard.main(["--traces", str(tmp_path)]) == 2
     assert "no traces" in capsys.readouterr().err
+
+
+def test_the_table_of_left_out_rules_names_each_and_stands_in_a_section_of_its_own(tmp_path: Path) -> None:
+    good = points((20, 0.1), (40, 0.001))
+    name = contenders.ablated()[0]
+    one = Race(facts(), 300.0, {"oracle": points((10, 0.1), (20, 0.001)), "floorcast": good, name: good})
+    text, file = tables.ablated([one]), tmp_path / "benchmarks.md"
+    assert f"| {name} | 2.00 (1/1) | never (0/0) |" in text
+    tables.place(file, "### Scoreboard", tables.SCOREBOARD)
+    tables.place(file, text, tables.ABLATION)
+    assert "### Scoreboard" in file.read_text(encoding="utf-8")
+    assert text in file.read_text(encoding="utf-8")
+
+
+def test_floorcast_without_a_rule_takes_part_under_the_rules_name() -> None:
+    known = {rule.__name__ for rule in rules.RULES}
+    assert set(contenders.RULES) <= known

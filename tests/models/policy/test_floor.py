@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from models.policy import floor
-from models.policy.context import Context, FloorSettings, Memory
+from models.policy import floor, rules
+from models.policy.context import Context, FloorSettings, Memory, Supply
 from models.policy.decision import Decision, Reason
 from models.signals import Cause, Signal
 from tests.models.policy.cases import LONG_AGO, NO_PLAN, NOW, SETTINGS, context, plan
@@ -204,3 +204,45 @@ def test_a_day_walked_by_the_clock_comes_down_in_steps_and_not_before_the_hold()
         standing = decision.replicas
         seen.setdefault(standing, tick)
     assert seen == {8: 0, 7: 300, 6: 360, 5: 420, 4: 480, 3: 540}
+
+
+MISSED = "TTFT p95 3.1 s over 2 s"
+
+
+def test_a_missed_objective_adds_one_replica_where_none_is_on_its_way() -> None:
+    decision = decide(context(breach=MISSED))
+    assert outcome(decision) == (6, Reason.RAISED_FOR_OBJECTIVE)
+    assert decision.note == "TTFT p95 3.1 s over 2 s with 5 replicas"
+
+
+def test_a_missed_objective_adds_to_what_an_autoscaler_has_above_the_floor() -> None:
+    assert outcome(decide(context(breach=MISSED, supply=Supply(ready=8)))) == (9, Reason.RAISED_FOR_OBJECTIVE)
+
+
+def test_a_missed_objective_waits_for_what_is_warming_and_for_what_it_added_last() -> None:
+    assert decide(context(breach=MISSED, supply=Supply(ready=5, warming=1))).replicas == 5
+    decision, memory = floor.decide(context(breach=MISSED), SETTINGS, LONG_AGO)
+    assert decision.replicas == 6
+    soon = context(breach=MISSED, now=NOW + SETTINGS.hold - 1, standing=6, supply=Supply(ready=6))
+    later = dataclasses.replace(soon, now=NOW + SETTINGS.hold)
+    assert floor.decide(soon, SETTINGS, memory)[0].replicas == 6
+    assert floor.decide(later, SETTINGS, memory)[0].replicas == 7
+
+
+def test_a_missed_objective_adds_nothing_to_a_larger_plan_nor_to_a_fleet_without_a_single_replica() -> None:
+    assert outcome(decide(context(breach=MISSED, raising=plan(9)))) == (9, Reason.RAISED_FOR_FORECAST)
+    assert decide(context(breach=MISSED, supply=Supply(ready=0))).replicas == 5
+
+
+def test_nothing_comes_down_while_an_objective_is_missed() -> None:
+    falling = context(breach=MISSED, raising=plan(3), lowering=plan(3), supply=Supply(ready=5, warming=1))
+    assert outcome(decide(falling)) == (5, Reason.HELD_OBJECTIVE_MISSED)
+
+
+def test_a_missed_objective_does_not_go_beyond_the_maximum() -> None:
+    assert outcome(decide(context(breach=MISSED, maximum=5))) == (5, Reason.CAPPED_AT_MAXIMUM)
+
+
+def test_a_rule_can_be_left_out_to_see_what_it_is_good_for() -> None:
+    without = tuple(rule for rule in rules.RULES if rule is not rules.cover_the_backlog)
+    assert floor.decide(context(reacting=plan(8)), SETTINGS, LONG_AGO, active=without)[0].replicas == 5

@@ -163,7 +163,7 @@ def test_nothing_falls_while_signals_are_gone(foreseen: Foresight) -> None:
 
 
 def test_with_the_forecast_silent_it_never_goes_below_what_the_reactive_rule_wants(foreseen: Foresight) -> None:
-    silent = ours.Floorcast(OBJECTIVES, wrong(foreseen, float("nan")), slow=30.0)
+    silent = ours.Floorcast(OBJECTIVES, wrong(foreseen, float("nan")))
     reactive = ours.Floorcast(OBJECTIVES, None, lead=foreseen.horizons.raising)
     below: list[float] = []
 
