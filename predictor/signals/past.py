@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +21,21 @@ _log = structlog.get_logger(__name__)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Asking:
-    """What a history is asked with; `until` is the `time.monotonic()` at which to give up."""
+    """What a history is asked with.
+
+    Attributes:
+        api: who answers.
+        asking: how queries are written.
+        until: the `time.monotonic()` at which to give up.
+        stale_after: seconds from which on a sample is too old.
+        ages: filled in: which points rest on samples too old, by what was asked. All signals of an engine share them.
+    """
 
     api: transport.Api
     asking: catalog.Asking
     until: float
     stale_after: float
+    ages: "Ages"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -47,6 +57,10 @@ class Grid:
         wanted = self.start + self.step * np.arange(self.points)
         columns = np.floor((wanted - self.asked.start) / self.asked.step + 1e-6).astype(np.intp)
         return Series(self.start, self.step, values[np.clip(columns, 0, len(values) - 1)])
+
+
+Ages: TypeAlias = dict[tuple[str, Grid, tuple[str, ...]], dict[str, npt.NDArray[np.bool_]]]
+"""Engine, grid and target keys asked for -> target key -> which points of the grid rest on samples too old."""
 
 
 def grid(*, since: float, until: float, step: float) -> Grid:
@@ -128,18 +142,28 @@ def _without_ghosts(
     """Without the points that rest on samples too old: a query looks back up to 5 minutes and invents what it shows."""
     if not group.engine.fresh or not answers:
         return answers
-    try:
-        samples = _stitched(asking, group, group.engine.fresh, grid)
-    except replies.AnswerError as error:
-        _log.warning("history_age_unknown", engine=group.engine.name, error=str(error))
-        return answers
-    times = grid.asked.start + grid.asked.step * np.arange(grid.asked.points)
-    for key, sampled in samples.items():
+    about = group.engine.name, grid, tuple(group.keys)
+    found = asking.ages.get(about)
+    if found is None:
+        try:
+            found = asking.ages[about] = _stale(asking, group, group.engine.fresh, grid)
+        except replies.AnswerError as error:
+            _log.warning("history_age_unknown", engine=group.engine.name, error=str(error))
+            return answers
+    for key, stale in found.items():
         answer = answers.get(key)
         if isinstance(answer, Series):
-            stale = grid.series((times - sampled > asking.stale_after).astype(np.float64)).values > 0
             answers[key] = Series(answer.start, answer.step, np.where(stale, np.nan, answer.values))
     return answers
+
+
+def _stale(asking: Asking, group: rows.Group, query: str, grid: Grid) -> dict[str, npt.NDArray[np.bool_]]:
+    """Which points of the grid rest on samples too old, by target key."""
+    times = grid.asked.start + grid.asked.step * np.arange(grid.asked.points)
+    return {
+        key: grid.series((times - sampled > asking.stale_after).astype(np.float64)).values > 0
+        for key, sampled in _stitched(asking, group, query, grid).items()
+    }
 
 
 def _reported(

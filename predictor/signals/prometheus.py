@@ -93,6 +93,7 @@ class PrometheusSource:
         self._engines = engines
         self._api = transport.Api(settings.access)
         self._pool = concurrent.futures.ThreadPoolExecutor(settings.workers, thread_name_prefix="prometheus")
+        self._ages: past.Ages = {}  # of the history asked for last: its signals are asked for one after the other
         self._skew = 0.0
         self._clock_checked = -math.inf
 
@@ -103,6 +104,7 @@ class PrometheusSource:
 
     def read(self, targets: Sequence[Target], *, now: float) -> Mapping[str, Mapping[Signal, Reading]]:
         """Readings by target key; see `SignalSource`. `matched` says afterwards which way of asking gave each."""
+        self._ages = {}
         until = time.monotonic() + self._settings.budget
         self._check_clock(now, until)
         at = math.floor(now + self._skew - self._settings.scrape_interval)
@@ -132,15 +134,19 @@ class PrometheusSource:
         self, targets: Sequence[Target], signal: Signal, *, since: float, until: float, step: float
     ) -> Mapping[str, Series | Unknown]:
         """Values by target key on whole multiples of `step`; see `SignalSource`. Holes are NaN, and logged."""
+        span = past.grid(since=since, until=until, step=step)
+        if any(about[1] != span for about in self._ages):
+            self._ages = {}
         asking = past.Asking(
             api=self._api,
             asking=self._settings.asking,
             until=time.monotonic() + self._settings.history_budget,
             stale_after=self._settings.stale_after,
+            ages=self._ages,
         )
         answers: dict[str, Series | Unknown] = {}
         for group in rows.grouped(targets, self._engines):
-            answers.update(past.series(asking, group, signal, past.grid(since=since, until=until, step=step)))
+            answers.update(past.series(asking, group, signal, span))
         missing = Unknown(Cause.NOT_ASKED, "no query is configured")
         return {target.key: answers.get(target.key, missing) for target in targets}
 
