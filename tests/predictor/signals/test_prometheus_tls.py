@@ -46,7 +46,7 @@ def seven(request: Request) -> Answer:
 
 
 def read(api: PrometheusApi, **files: object) -> Reading:
-    settings = prometheus.PrometheusSettings(api.url, budget=3.0, clock_tolerance=1e12, **files)  # type: ignore[arg-type]
+    settings = prometheus.PrometheusSettings(api.url, budget=20.0, clock_tolerance=1e12, **files)  # type: ignore[arg-type]
     source = prometheus.PrometheusSource(settings, CATALOG)
     try:
         return source.read([TARGET], now=NOW)[TARGET.key][Signal.IN_FLIGHT]
