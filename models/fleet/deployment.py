@@ -168,7 +168,7 @@ class Deployment:
             self._begin(pod, drawn.weights + drawn.engine, drawn.lives)
         else:
             self.pods.remove(pod)
-            self._wasted += not pod.served
+            self._wasted += pod.start is not None and not pod.served
             self._ended["replica"] += event.at - pod.bound
             self._ended["pending"] += pod.bound - pod.created
             self._ended["warming"] += (event.at if np.isnan(pod.ready) else pod.ready) - pod.bound

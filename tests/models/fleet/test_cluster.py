@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from models.fleet import scorecard
+from models.fleet import profiles, scorecard
 from models.fleet.cluster import Cluster
 from models.fleet.deployment import Deployment, Phase, Start
 from models.fleet.memory import PoolSettings
@@ -77,6 +77,31 @@ def test_a_replica_of_two_gpus_waits_for_two() -> None:
     cluster.scale("a", 2)
     cluster.advance(20.0)
     assert phases(target) == ["ready", "pending"]
+
+
+def test_pools_of_different_profiles_run_beside_each_other_each_on_its_kind_of_gpu() -> None:
+    small = Deployment(Pool(profiles.LLAMA_8B_H100, QUIET), FixedWarmUp(60), seed=(1,))
+    large = Deployment(Pool(profiles.LLAMA_70B_H100_TP4, QUIET), FixedWarmUp(300), seed=(2,))
+    other = Deployment(Pool(profiles.LLAMA_8B_RTX4090, QUIET), FixedWarmUp(30), seed=(3,))
+    cluster = Cluster({"small": small, "large": large, "other": other}, gpus={"H100": 6, "RTX 4090": 1})
+    given = cases.drawn(2, 200)
+    for name, target in cluster.deployments.items():
+        cluster.scale(name, 2)
+        target.pool.offer(given.shifted(400.0))
+    cluster.advance(800.0)
+    assert [phases(target) for target in (small, large, other)] == [
+        ["ready"] * 2,
+        ["ready", "pending"],
+        ["ready", "pending"],
+    ]
+    alone = Deployment(Pool(profiles.LLAMA_70B_H100_TP4, QUIET), FixedWarmUp(300), seed=(2,))
+    single = Cluster({"large": alone})
+    single.scale("large", 1)
+    alone.pool.offer(given.shifted(400.0))
+    single.advance(800.0)
+    assert scorecard.of(large).finished == scorecard.of(alone).finished == 200
+    assert (large.pool.state["e2e"] == alone.pool.state["e2e"]).all()  # nobody else's load is felt
+    assert (small.pool.state["e2e"] != large.pool.state["e2e"]).any()
 
 
 def test_scaling_down_takes_pending_pods_first_then_starting_then_the_newest_ready() -> None:
@@ -197,3 +222,32 @@ def test_a_cluster_refuses_nonsense() -> None:
         cluster.advance(4.0)
     with pytest.raises(ValueError, match="replicas is -1"):
         cluster.scale("a", -1)
+
+
+def test_pods_that_stood_before_are_ready_at_once_and_are_no_starts() -> None:
+    target = deployment(FixedWarmUp(120))
+    cluster = Cluster({"a": target})
+    target.stand(2)
+    target.advance(0.0)
+    assert phases(target) == ["ready"] * 2
+    cluster.scale("a", 3)
+    cluster.advance(100.0)
+    assert (target.wanted, target.costs().starts, target.warm_ups) == (3, 1, [])
+    cluster.advance(150.0)
+    assert target.warm_ups == [120.0]
+    assert target.costs().replica_seconds == 450.0
+    cluster.scale("a", 0)
+    cluster.advance(160.0)
+    assert phases(target) == []
+    assert target.costs().wasted == 1  # of the starts, which the two were not
+
+
+def test_a_starting_pod_says_what_it_waits_for() -> None:
+    cluster, target = one(WarmUp(schedule=(5, 5), image=(60, 60), read=(2e9, 2e9), engine=90, jitter=0), gpus=1)
+    cluster.scale("a", 2)
+    seen = []
+    for at in (2.0, 30.0, 70.0, 100.0, 200.0):
+        cluster.advance(at)
+        seen.append([pod.doing(at) for pod in target.pods])
+    assert [first for first, _ in seen] == ["schedule", "image", "weights", "engine", "ready"]
+    assert {second for _, second in seen} == {"pending"}
