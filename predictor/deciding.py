@@ -111,7 +111,16 @@ def _context(entry: Entry, workload: Workload, *, now: float, loading: bool, pla
         loading=loading,
         rollout=workload.rollout,
         owner_problem=workload.owner_problem,
+        breach=_breach(entry),
     )
+
+
+def _breach(entry: Entry) -> str:
+    """The objective that is missed now; more replicas of a stalled engine would not mend it."""
+    ttft, objective = _value(entry, Signal.TTFT_P95), entry.target.learning.ttft
+    if ttft is None or objective is None or ttft <= objective or entry.stalled:
+        return ""
+    return f"TTFT p95 {ttft:.2f} s over {objective:g} s"
 
 
 def _moving(planned: sizing.Planned, entry: Entry) -> sizing.Planned:

@@ -52,7 +52,7 @@ class Capacity(Section):
     ttft: Annotated[Duration, pydantic.Field(gt=0)] | None = key(
         None,
         "Your objective: p95 of the time to the first token. Set it, and Floorcast learns from serving at which load it"
-        " is met and at which it is not.",
+        " is met and at which it is not; while it is missed nothing is lowered, and replicas are added one by one.",
         remedy="set it to the time to the first token you promise, as 2s",
     )
     learn: Learn = key(
@@ -71,16 +71,17 @@ class Quantiles(Section):
     """How sure to be."""
 
     raise_: Probability = key(
-        0.95,
-        "Probability with which the load over the warm-up stays under what the floor is raised for. 0.95: one warm-up"
-        " in twenty is left to the autoscaler; higher costs idle replicas.",
+        0.975,
+        "Probability with which the load over the warm-up stays under what the floor is raised for. 0.975: one warm-up"
+        " in forty is left to the autoscaler; higher costs idle replicas.",
         alias="raise",
         remedy="0.9 to 0.99 suits most services",
     )
     lower: Probability = key(
-        0.9,
-        "The same for the longer horizon that must agree before the floor is lowered.",
-        remedy="0.8 to 0.95 suits most services",
+        0.5,
+        "The same for the longer horizon that must agree before the floor is lowered. 0.5: a replica stays while it is"
+        " more likely than not to be needed again before it could be warmed again.",
+        remedy="0.5 to 0.9 suits most services",
     )
 
     miss_cost: Positive | None = key(
@@ -126,10 +127,10 @@ class Gpus(Section):
 class Floor(Section):
     """How the floor moves."""
 
-    hold: Duration = key(300.0, "The floor must have gone unneeded for this long before it is lowered.", ge=0, le=86400)
+    hold: Duration = key(180.0, "The floor must have gone unneeded for this long before it is lowered.", ge=0, le=86400)
     step_down: Count = key(1, "Replicas a step down takes at most; an autoscaler drops them at once.", ge=1, le=1000)
     step_down_percent: Annotated[float, Number] = key(
-        0.0, "Share of the floor a step down may take instead, when that is more, for large fleets.", ge=0, le=100
+        20.0, "Share of the floor a step down may take instead, when that is more, for large fleets.", ge=0, le=100
     )
     step_period: Duration = key(60.0, "Time between two steps down, to see what the last one did.", ge=0, le=86400)
     step_up: Count | None = key(
@@ -179,7 +180,6 @@ class Defaults(Section):
         le=10000,
     )
     maximum: Count = key(10, "Largest replica count where there is no autoscaler to take it from.", ge=1, le=10000)
-
     from_zero: bool = key(
         False,  # noqa: FBT003  (the default of a key)
         "Whether a workload that has no replicas is started again, with its minimum. Off: somebody may have put it to"
@@ -190,6 +190,7 @@ class Defaults(Section):
         "Say that Argo CD or Flux leaves the number alone although they set it: switch it on once their ignore rule"
         " (docs/ownership.md) is in place. Off: such a number is advised on and not written.",
     )
+
 
 class TargetSettings(Defaults):
     """One workload to scale; every key of `defaults` may be set here too."""
