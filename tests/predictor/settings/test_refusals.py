@@ -183,7 +183,7 @@ CASES: dict[str, tuple[str | bytes, str]] = {
     "a quantile that is not forecast": (
         "forecast: {quantiles: [0.5, 0.9]}",
         (
-            "config.yaml: defaults.quantiles.raise: 0.95 is above the highest of forecast.quantiles, 0.9; add it there or"
+            "config.yaml: defaults.quantiles.raise: 0.975 is above the highest of forecast.quantiles, 0.9; add it there or"
             " lower it"
         ),
     ),
