@@ -7,10 +7,12 @@ import os
 import signal
 import threading
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import structlog
 
 from predictor import explaining, releasing, reloading, wiring
+from predictor.aside import Aside
 from predictor.clock import SystemClock
 from predictor.cluster import permissions
 from predictor.cluster.client import Api
@@ -65,6 +67,7 @@ class Service:
         self._finding = Finding(self._api, asked=lambda: self._named.discovery, stop=self._stop, metrics=self._metrics)
         self._pulse = Pulse(_intervals(settings))
         self._journal = wiring.journal(settings)
+        self._aside = self._make_aside(settings, watch.path if watch else None)
         self._telemetry = Telemetry(
             self._metrics, self._pulse, self._clock, Diary(self._journal) if self._journal else None
         )
@@ -101,6 +104,8 @@ class Service:
         gc.freeze()
         self._leadership.start()
         self._schedule.start()
+        if self._aside:
+            self._aside.start()
         while not self._stop.wait(WATCH):
             self._metrics.leader(leads=self._leadership.leads())
             if self._schedule.keep_pace():
@@ -225,6 +230,8 @@ class Service:
                 _log.warning("not every floor was given back; `floorcast release` does it")
         self._leadership.end(idle=whole)
         self._api.close()
+        if self._aside:
+            self._aside.stop()
         if self._journal:
             self._journal.close()
         self._server.stop()
@@ -240,6 +247,16 @@ class Service:
         thread.start()
         thread.join(RELEASE_GRACE)
         return done == [True]
+
+    def _make_aside(self, settings: Settings, config: Path | None) -> Aside | None:
+        every = settings.journal.counterfactual
+        if self._journal is None or every is None:
+            return None
+
+        def shadowed() -> list[str]:
+            return [target.key for target in self._targets if target.mode is Mode.SHADOW]
+
+        return Aside(shadowed, self._metrics.counterfactual, every=every, config=config)
 
     def _explain(self, key: str) -> Mapping[str, object] | None:
         entry = self._loops.board.entries.get(key)

@@ -322,6 +322,28 @@ def simulate(  # noqa: PLR0913, PLR0917  (one parameter a flag)
 
 
 @app.command()
+def counterfactual(  # noqa: PLR0913, PLR0917  (one parameter a flag)
+    target: Annotated[str, typer.Argument(help="The target, as namespace/name.", show_default=False)],
+    since: Annotated[str, typer.Option(help="How much of the journal, as 24h.")] = "24h",
+    ttft: Annotated[
+        str, typer.Option(help="Time to the first token to keep to, as 2s.", show_default="capacity.ttft, or 2s")
+    ] = "",
+    price: Annotated[float, typer.Option(help="Of one GPU and hour.")] = 3.5,
+    currency: Annotated[str, typer.Option(help="Sign before a price.")] = "$",
+    seeds: Annotated[int, typer.Option(help="Simulations, for the error bar.")] = 5,
+    json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,  # noqa: FBT002
+    config: ConfigOption = None,
+) -> None:
+    """Say what Floorcast would have changed in shadow mode: late answers, replica-hours, money, with an error bar."""
+    settings = _settings(config, {})
+    from predictor.clock import SystemClock  # noqa: PLC0415
+    from predictor.replay import counterfactual_command as command  # noqa: PLC0415  (late: it compiles the fleet)
+
+    asked = command.Asked(target, since, ttft=ttft, price=price, currency=currency, seeds=seeds, as_json=json)
+    raise typer.Exit(command.run(asked, settings, now=SystemClock().now()))
+
+
+@app.command()
 def explain(
     target: Annotated[str, typer.Argument(help="The target, as namespace/name.", show_default=False)],
     at: Annotated[

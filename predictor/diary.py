@@ -63,6 +63,7 @@ def seen(entry: Entry) -> Mapping[str, Any] | None:
     profile = entry.objectives.profile
     return {
         "target": entry.target.key,
+        "mode": entry.target.mode,
         "owner": workload.owner,
         "signals": {signal: round(one.value, 4) for signal, one in readings.items() if isinstance(one, Known)},
         "ready": workload.supply.ready,

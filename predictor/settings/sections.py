@@ -334,6 +334,13 @@ class Journal(Section):
         ge=1,
         le=100000,
     )
+    counterfactual: Annotated[Duration, pydantic.Field(ge=600, le=604800)] | None = key(
+        None,
+        "How often the last 24 h of every target in shadow mode are simulated with and without Floorcast, for the"
+        " metrics floorcast_counterfactual_*. In a process of its own at the lowest priority, which takes 0.5 GB of"
+        " memory while it runs: leave that free below the container's limit. Unset: `floorcast counterfactual` only.",
+        remedy="6h suits a day of shadow mode",
+    )
 
 
 class Level(enum.StrEnum):

@@ -135,6 +135,17 @@ class Metrics:
         self._slate.replace(table.LIMIT, key, values={one.name: one.replicas for one in entry.limits})
         self._slate.put(table.STALLED, key, value=entry.stalled)
 
+    def counterfactual(self, key: str, found: Mapping[str, Mapping[str, Mapping[str, float]]] | None) -> None:
+        """What Floorcast would have changed, as `floorcast counterfactual --json` says it; None when that is not known."""
+        ran, difference = (found[name] if found else {} for name in ("ran", "difference"))
+        shown = [name for name in difference if name != "cost"]  # a price is the reader's
+        for metric, figures, part in (
+            (table.COUNTERFACTUAL, difference, "mean"),
+            (table.COUNTERFACTUAL_ERROR, difference, "error"),
+            (table.COUNTERFACTUAL_RAN, ran, "mean"),
+        ):
+            self._slate.replace(metric, key, values={name: figures[name][part] for name in shown})
+
     def journal(self, *, lost: int) -> None:
         """How many records of the journal were lost."""
         self._slate.put(table.JOURNAL_LOST, value=lost)

@@ -234,6 +234,19 @@ DISCOVERED = _gauge("discovered_targets", "", "targets", "Targets found by label
 DISCOVERY_REFUSED = _gauge(
     "discovery_refused", "workload", "1", "1 while a workload that asks by label to be scaled cannot be; see the log."
 )
+COUNTERFACTUAL = _gauge(
+    "counterfactual_difference",
+    "target figure",
+    "of the figure",
+    "What Floorcast would have changed in the last 24 h of shadow mode, on the simulated fleet: missed (answers later"
+    " than the objective), replica_hours, warming_hours, starts. Below 0 is less than really ran.",
+)
+COUNTERFACTUAL_ERROR = _gauge(
+    "counterfactual_error", "target figure", "of the figure", "Half-width of the 95 % interval of the same over seeds."
+)
+COUNTERFACTUAL_RAN = _gauge(
+    "counterfactual_baseline", "target figure", "of the figure", "The same figures of what really ran, simulated."
+)
 JOURNAL_LOST = _gauge(
     "journal_lost_records", "", "records", "Records of the journal that could not be written since the start."
 )

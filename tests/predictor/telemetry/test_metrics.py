@@ -37,6 +37,8 @@ def everything() -> Metrics:
     metrics.decision(TARGET, examples.decision())
     metrics.row(examples.entry())
     metrics.journal(lost=0)
+    figures = {"missed": {"mean": -40.0, "error": 6.0}, "cost": {"mean": 9.0, "error": 1.0}}
+    metrics.counterfactual(KEY, {"ran": figures, "difference": figures})
     metrics.write(TARGET, Written(4))
     metrics.write(TARGET, Refused("Conflict", "changed"))
     metrics.discovered(1, refused=["llm/broken"])
