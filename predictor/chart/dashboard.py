@@ -98,9 +98,18 @@ PANELS = (
         unit="s",
     ),
     Panel(
-        "Wanted beyond the maximum",
-        "Replicas that the maximum does not allow: raise it, or shed load.",
-        (Curve(_of(table.FLOOR_MISSING), "{{target}}", step=True),),
+        "Limits",
+        "Replicas wanted beyond what is allowed, and what allows no more: the smallest limit binds.",
+        (
+            Curve(_of(table.FLOOR_MISSING), "{{target}} missing", step=True),
+            Curve(_of(table.LIMIT), "{{target}} {{limit}}", step=True),
+            Curve(_of(table.REPLICAS_STUCK), "{{target}} stuck: {{reason}}", step=True),
+        ),
+    ),
+    Panel(
+        "Leader",
+        "The replica of Floorcast that may write; one line at 1, the others at 0.",
+        (Curve(_of(table.LEADER), "{{instance}}", step=True),),
     ),
     Panel(
         "Not known",
@@ -109,8 +118,9 @@ PANELS = (
     ),
     Panel(
         "Refused",
-        "Writes that were refused, and targets that are left alone, by reason.",
+        "Writes that were refused, targets that are left alone, by reason, and who keeps changing a floor back.",
         (
+            Curve(_of(table.FLOOR_CONTESTED), "{{target}} contested by {{manager}}", step=True),
             Curve(_rate(table.WRITES_REFUSED, "target, reason"), "{{target}} write: {{reason}}"),
             Curve(_of(table.WORKLOAD_REFUSED), "{{target}} left alone: {{reason}}", step=True),
         ),

@@ -16,6 +16,7 @@ from tests.servers import prometheus
 FILE = Path(__file__).parents[2] / "helm/floorcast/files/alerts.yaml"
 RULES = {rule["alert"]: rule for group in yaml.safe_load(FILE.read_text())["groups"] for rule in group["rules"]}
 WHO = 'job="floorcast",namespace="floorcast",instance="a"'
+OTHER = WHO.replace('"a"', '"b"')
 OF_TARGET = f'{WHO},target="llm/chat"'
 AT = "3h"
 
@@ -108,6 +109,51 @@ CASES = (
     ),
     Case("FloorcastTargetLeftAlone", {f"floorcast_replicas_asked{{{OF_TARGET}}}": f"1{STEADY}"}),
     Case(
+        "FloorcastLeaderMissing",
+        {f"floorcast_leader{{{WHO}}}": f"0{STEADY}", f"floorcast_leader{{{OTHER}}}": f"0{STEADY}"},
+        SERVICE,
+        "No replica of Floorcast may write.",
+    ),
+    Case(
+        "FloorcastLeaderMissing",
+        {f"floorcast_leader{{{WHO}}}": f"0{STEADY}", f"floorcast_leader{{{OTHER}}}": f"1{STEADY}"},
+    ),
+    Case(
+        "FloorcastTwoWriters",
+        {f"floorcast_leader{{{WHO}}}": f"1{STEADY}", f"floorcast_leader{{{OTHER}}}": f"1{STEADY}"},
+        SERVICE,
+        "2 replicas of Floorcast write at the same time.",
+    ),
+    Case("FloorcastTwoWriters", {f"floorcast_leader{{{WHO}}}": f"1{STEADY}"}),
+    Case(
+        "FloorcastFloorContested",
+        {f'floorcast_floor_contested{{{OF_TARGET},manager="argocd-controller"}}': f"1{STEADY}"},
+        {**TARGET, "manager": "argocd-controller"},
+        "argocd-controller keeps changing the floor of llm/chat back.",
+    ),
+    Case("FloorcastFloorContested", {f"floorcast_floor_observed_replicas{{{OF_TARGET}}}": f"1{STEADY}"}),
+    Case(
+        "FloorcastEngineStalled",
+        {f"floorcast_stalled_seconds{{{OF_TARGET}}}": f"90{STEADY}"},
+        TARGET,
+        "Requests of llm/chat run and none has ended for 1m 30s.",
+    ),
+    Case("FloorcastEngineStalled", {f"floorcast_stalled_seconds{{{OF_TARGET}}}": f"0{STEADY}"}),
+    Case(
+        "FloorcastLabelledTargetRefused",
+        {f'floorcast_discovery_refused{{{WHO},workload="llm/new"}}': f"1{STEADY}"},
+        {"workload": "llm/new"},
+        "llm/new asks by label to be scaled, and cannot be.",
+    ),
+    Case("FloorcastLabelledTargetRefused", {f"floorcast_discovered_targets{{{WHO}}}": f"1{STEADY}"}),
+    Case(
+        "FloorcastJournalLosesRecords",
+        {f"floorcast_journal_lost_records{{{WHO}}}": "0+1x300"},
+        SERVICE,
+        "The journal of Floorcast loses records.",
+    ),
+    Case("FloorcastJournalLosesRecords", {f"floorcast_journal_lost_records{{{WHO}}}": f"7{STEADY}"}),
+    Case(
         "FloorcastReplicasStuck",
         {f'floorcast_replicas{{{OF_TARGET},state="stuck"}}': f"2{STEADY}"},
         TARGET,
@@ -153,7 +199,7 @@ def test_every_metric_and_label_of_an_alert_is_in_the_table(alert: str) -> None:
 
 def examples(cases: Sequence[Case]) -> dict[str, Any]:
     """A file for `promtool test rules`; it compares whole annotations, so the descriptions come from the rules."""
-    return {"rule_files": [str(FILE)], "evaluation_interval": "1m", "tests": [_example(case) for case in cases]}
+    return {"rule_files": [str(FILE)], "evaluation_interval": "5m", "tests": [_example(case) for case in cases]}
 
 
 def _example(case: Case) -> dict[str, Any]:

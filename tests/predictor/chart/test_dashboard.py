@@ -25,7 +25,7 @@ def test_legends_name_labels_that_the_series_have() -> None:
     for panel in MADE["panels"]:
         for target in panel["targets"]:
             known = {label for name in re.findall(r"floorcast_\w+", target["expr"]) for label in labels(name)}
-            assert set(re.findall(r"{{(\w+)}}", target["legendFormat"])) <= known, target
+            assert set(re.findall(r"{{(\w+)}}", target["legendFormat"])) <= {*known, "instance"}, target
 
 
 def labels(name: str) -> tuple[str, ...]:
@@ -41,6 +41,7 @@ def test_what_an_operator_asks_first_is_there() -> None:
         table.DECISIONS,
         table.FORECAST_COVERAGE,
         table.WARM_UP_PHASE,
+        table.LEADER,
     ):
         assert metric.name in shown
 
