@@ -63,7 +63,16 @@ class Autoscaled:
     @property
     def supply(self) -> Supply:
         """Replicas by what they can do."""
-        return Supply(ready=self.count(Phase.READY), warming=self.count(Phase.STARTING, Phase.PENDING))
+        usual = self.usual
+        coming = [pod for pod in self.deployment.pods if pod.phase in (Phase.STARTING, Phase.PENDING)]
+        left = (warmup.remaining(usual.waits, self.now - pod.created, longest=usual.longest) for pod in coming)
+        return Supply(ready=self.count(Phase.READY), warming=len(coming), ready_in=tuple(sorted(left)))
+
+    @property
+    def usual(self) -> warmup.Usual:
+        """How long starts take, by those of the day so far."""
+        starts = [warmup.Start(0.0, ready=seconds) for seconds in self.deployment.warm_ups[-KEPT:]]
+        return warmup.usual(starts, now=0.0, default=scenario.TYPICAL_WARM_UP)
 
     def sync(self) -> None:
         """One sync of the HPA, on what the ready replicas report now: the freshest it could see."""
@@ -117,7 +126,7 @@ class SimulatedCluster:
             maximum=scenario.MAXIMUM,
             replicas=fleet.wanted,
             supply=self._side.supply,
-            warm_up=warmup.of_seconds(*fleet.warm_ups[-KEPT:]),
+            warm_up=self._side.usual,
         )
         return {target.key: state for target in targets}
 

@@ -39,7 +39,8 @@ def test_a_floor_is_acted_upon_at_the_next_sync_of_the_hpa() -> None:
     fleet.sync()
     seen = observed(cluster)
     assert (seen.owner, seen.standing, seen.replicas) == (Owner.HPA, 5, 5)
-    assert seen.supply == Supply(ready=scenario.FIRST, warming=5 - scenario.FIRST)
+    typical = (scenario.TYPICAL_WARM_UP,) * 3
+    assert seen.supply == Supply(ready=scenario.FIRST, warming=3, ready_in=typical)
 
 
 def test_without_an_hpa_the_replica_count_itself_is_written() -> None:
@@ -106,4 +107,4 @@ def test_replicas_beyond_the_gpus_wait_for_one() -> None:
     assert (fleet.count(Phase.DRAINING), fleet.count(Phase.PENDING)) == (2, 2)
     fleet.serve(none(), until=60)
     assert (fleet.count(Phase.DRAINING), fleet.count(Phase.PENDING)) == (0, 0)
-    assert fleet.supply == Supply(ready=0, warming=scenario.MAXIMUM)
+    assert (fleet.supply.ready, fleet.supply.warming) == (0, scenario.MAXIMUM)
