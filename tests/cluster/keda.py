@@ -149,7 +149,13 @@ def crds() -> Path:
 def define(call: kubectl.Kubectl) -> None:
     """Define KEDA's resources; without KEDA that is enough for tests of what is written."""
     call("apply", "--server-side", "--force-conflicts", "--field-manager=rig", f"--filename={crds()}")
-    call("wait", "--for=condition=Established", "crd/scaledobjects.keda.sh", "--timeout=60s")
+    waiting.until(lambda: _is_established(call), within_s=60, what="KEDA's resources")
+
+
+def _is_established(call: kubectl.Kubectl) -> bool:
+    # Not `kubectl wait`: it fails on an object whose conditions are not there yet.
+    told = call.json("get", "crd", "scaledobjects.keda.sh").get("status", {}).get("conditions") or []
+    return any(one["type"] == "Established" and one["status"] == "True" for one in told)
 
 
 def _copy_crds(folder: Path) -> None:
