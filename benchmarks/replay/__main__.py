@@ -13,20 +13,12 @@ import sys
 from pathlib import Path
 
 from models.fleet import profiles, workload
-from models.fleet.profiles import Profile, StepLaw
 from models.fleet.replay import Figures, replay
 from models.fleet.requests import Requests
+from predictor.errors import FloorcastError
+from predictor.replay import profilefile
 
 COUNTS = ("requests", "finished", "peak_running", "peak_waiting", "preemptions")
-
-
-def profile_of(name: str) -> Profile:
-    """A named profile, or one described in a JSON file."""
-    if not name.endswith(".json"):
-        return profiles.named(name)
-    given = json.loads(Path(name).read_text())
-    law = StepLaw(**given.pop("law"))
-    return Profile(**({"name": Path(name).stem, "model": "", "source": name} | given), law=law)
 
 
 def requests_of(path: Path) -> Requests:
@@ -57,8 +49,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(arguments)
     try:
-        figures = replay(profile_of(options.profile), requests_of(options.requests))
-    except (OSError, ValueError, TypeError) as error:
+        figures = replay(profilefile.read(options.profile), requests_of(options.requests))
+    except (FloorcastError, OSError, ValueError) as error:
         print(f"cannot replay: {error}", file=sys.stderr)
         return 2
     print(json.dumps(dataclasses.asdict(figures)) if options.json else table(figures))

@@ -33,7 +33,7 @@ class Asked:
         settings: the configuration, with `since`.
         target: which of its targets; the only one where there is just one.
         hours: simulated, the last ones of a recording.
-        profile: name of a replica.
+        profile: name of a replica, or a JSON file.
         concurrency: requests in flight a replica is planned for; None for what a load test says.
         objective: time to the first token; empty for twice an idle replica's.
         attainment: share of the requests that should meet it.
@@ -107,15 +107,13 @@ def run(given: Asked, *, clock: Clock | None = None) -> int:
 
 def made(given: Asked, now: float, bar: rich.progress.Progress) -> "Told":
     """What the simulation finds; `now` is Unix seconds."""
-    from models.fleet import profiles  # noqa: PLC0415  (late: numba)
-    from predictor.replay import simulatereport, simulateruns  # noqa: PLC0415
+    from predictor.replay import profilefile, simulatereport, simulateruns  # noqa: PLC0415  (late: numba)
 
-    if given.profile not in profiles.PROFILES:
-        raise ConfigurationError(f"--profile: {given.profile!r} is unknown; use one of {', '.join(profiles.PROFILES)}")
+    profile = profilefile.read(given.profile)
     step = bar.add_task("reading", total=1.0)
     load = _workload(given, now)
     question = simulateruns.Question(
-        profile=profiles.named(given.profile),
+        profile=profile,
         warm_up=commandline.seconds("--warm-up", given.warm_up),
         objective=commandline.seconds("--ttft", given.objective) if given.objective else None,
         concurrency=given.concurrency,

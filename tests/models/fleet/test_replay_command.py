@@ -31,7 +31,7 @@ def test_it_takes_a_profile_from_a_file_gzipped_requests_and_answers_in_json(
 
 
 @pytest.mark.parametrize(
-    ("profile", "text", "message"), [("x", TEXT, "no profile 'x'"), ("llama-8b-h100", "a,b\n", "missing")]
+    ("profile", "text", "message"), [("x", TEXT, "'x' is unknown"), ("llama-8b-h100", "a,b\n", "missing")]
 )
 def test_it_says_what_it_cannot_use(
     profile: str, text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
