@@ -32,5 +32,5 @@ def read(given: str) -> Profile:
 
 def _made(path: Path, fields: dict[str, Any]) -> Profile:
     law = StepLaw(**fields.pop("law", {}))
-    unchecked = {"name": path.stem, "model": "", "source": str(path), "calibrated": False}
+    unchecked: dict[str, Any] = {"name": path.stem, "model": "", "source": str(path), "calibrated": False}
     return Profile(**(unchecked | fields), law=law)
