@@ -18,6 +18,7 @@ from predictor.cluster import permissions
 from predictor.cluster.client import Api
 from predictor.cluster.errors import ClusterError
 from predictor.cluster.permissions import Purpose
+from predictor.cluster.watching import Cache
 from predictor.cluster.workloads import ClusterWorkloads
 from predictor.diary import Diary
 from predictor.errors import ConfigurationError
@@ -60,7 +61,10 @@ class Service:
             else Alone()
         )
         self._api = Api(wiring.access(settings.kubernetes), wait=self._stop.wait, may_write=self._leadership.guard)
-        self._workloads = ClusterWorkloads(self._api, owners=settings.kubernetes.owners)
+        self._cache = (
+            Cache(self._api, everywhere=settings.kubernetes.cluster_wide) if settings.kubernetes.watch else None
+        )
+        self._workloads = ClusterWorkloads(self._api, owners=settings.kubernetes.owners, lister=self._cache)
         self._metrics = Metrics()
         self._metrics.targets(self._targets)
         self._metrics.configuration(at=self._clock.now())
@@ -108,6 +112,8 @@ class Service:
             self._aside.start()
         while not self._stop.wait(WATCH):
             self._metrics.leader(leads=self._leadership.leads())
+            if self._cache is not None:
+                self._metrics.watches(self._cache.report())
             if self._schedule.keep_pace():
                 _log.warning("the wall clock jumped: the loops were set anew")
             if self._watch is not None:
@@ -229,6 +235,8 @@ class Service:
             if not whole:
                 _log.warning("not every floor was given back; `floorcast release` does it")
         self._leadership.end(idle=whole)
+        if self._cache is not None:
+            self._cache.close()
         self._api.close()
         if self._aside:
             self._aside.stop()

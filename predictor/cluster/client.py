@@ -91,11 +91,16 @@ class Api:
     ) -> None:
         self._access = access
         self._may_write = may_write
+        self._listeners: list[Callable[[Resource, Json], None]] = []
         self._wait = wait or threading.Event().wait
         self._monotonic = monotonic
         self._client = accesses.connect(access)
         self._reconnecting = threading.Lock()
         self._silent_until = float("-inf")
+
+    def listen(self, listener: Callable[[Resource, Json], None]) -> None:
+        """Has every object told that a write of ours returned."""
+        self._listeners.append(listener)
 
     def close(self) -> None:
         """Drop the connections."""
@@ -166,7 +171,10 @@ class Api:
         A dry run goes through all checks of the API server, and changes nothing.
         """
         query = (("fieldManager", FIELD_MANAGER), *((("dryRun", "All"),) if dry_run else ()))
-        return self._ask(Call("patch", resource, namespace, name, query=query, body=change))
+        after = self._ask(Call("patch", resource, namespace, name, query=query, body=change))
+        for listener in () if dry_run else self._listeners:
+            listener(resource, after)
+        return after
 
     def create(self, resource: Resource, thing: Json, *, namespace: str = "") -> Json:
         """Creates one object and returns it as the API server made it."""

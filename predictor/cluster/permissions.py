@@ -63,7 +63,7 @@ class Missing:
         return f"may not {self.permission} in namespace {self.namespace}: {self.permission.why}"
 
 
-PERMISSIONS: tuple[Permission, ...] = (
+_LOOKED_AT: tuple[Permission, ...] = (
     Permission("list", HPAS, Purpose.OBSERVE, "finds the HPA of a target, and what carries our annotations"),
     Permission(
         "list", SCALED_OBJECTS, Purpose.OBSERVE, "finds the ScaledObject of a target; unless owners leaves it out"
@@ -75,6 +75,11 @@ PERMISSIONS: tuple[Permission, ...] = (
     Permission("list", ROLLOUTS, Purpose.OBSERVE, "replicas and rollouts, of targets of that kind"),
     Permission("list", REPLICA_SETS, Purpose.OBSERVE, "which Deployment a pod belongs to; metadata only"),
     Permission("list", PODS, Purpose.OBSERVE, "supply and warm-up"),
+)
+
+PERMISSIONS: tuple[Permission, ...] = (
+    *_LOOKED_AT,
+    *(dataclasses.replace(one, verb="watch", why=f"the same, kept up to date: {one.why}") for one in _LOOKED_AT),
     Permission("get", HPAS, Purpose.WRITE_HPA, "the newest version right before a write, and after a release"),
     Permission("patch", HPAS, Purpose.WRITE_HPA, "moves minReplicas"),
     Permission("get", SCALED_OBJECTS, Purpose.WRITE_KEDA, "the newest version right before a write"),

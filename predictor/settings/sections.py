@@ -164,6 +164,16 @@ class Kubernetes(Section):
         " autoscaler. What is left out is not asked for, needs no permissions, and is only advised on where it shows.",
         remedy="leave it out to have all of them",
     )
+    watch: bool = key(
+        True,  # noqa: FBT003  (the default of a key)
+        "Whether what runs is kept up to date by watches, which end and go on twice a minute. Off: everything is listed"
+        " at each tick, for a proxy in front of the API server that lets no watch through.",
+    )
+    cluster_wide: bool = key(
+        False,  # noqa: FBT003  (the default of a key)
+        "Whether one watch of each kind covers all namespaces, which takes the permissions in the whole cluster. Off:"
+        " one for each namespace. Worth it from some twenty namespaces on.",
+    )
     request_timeout: Duration = key(
         5.0,
         "A request that takes longer counts as failed and is tried again at the next tick. Short, so that the service"

@@ -14,6 +14,7 @@ from models.policy.decision import Decision, Reason
 from models.series import Series
 from models.signals import Cause, Known, Signal, Unknown
 from predictor.board import Entry, Plans
+from predictor.cluster import watching
 from predictor.grading import Grade
 from predictor.ports import Readings, Refused, Workload, Written
 from predictor.targets import Mode, Target
@@ -41,6 +42,7 @@ class Metrics:
             if one.kind is table.Kind.HISTOGRAM
         }
         self._targets: set[str] = set()
+        self._watched: set[str] = set()
         self._slate.replace(table.BUILD, values={importlib.metadata.version("floorcast"): 1})
         self.history_loaded(complete=False)
 
@@ -175,6 +177,20 @@ class Metrics:
         self._slate.replace(table.DISCOVERY_REFUSED, values=dict.fromkeys(refused, 1.0))
 
     # --------------------------------------------------------------------------------------- what the adapters tell
+
+    def watches(self, reports: Iterable[watching.Report]) -> None:
+        """How the watches fare."""
+        ages: dict[str, dict[str, float]] = {}
+        counts: dict[str, dict[str, float]] = {}
+        for one in reports:
+            resource, namespace = one.what.resource.rule_name, one.what.namespace
+            counts.setdefault(resource, {})[namespace] = one.objects
+            if one.age is not None:
+                ages.setdefault(resource, {})[namespace] = one.age
+        for resource in self._watched | counts.keys():
+            self._slate.replace(table.WATCH_AGE, resource, values=ages.get(resource, {}))
+            self._slate.replace(table.WATCH_OBJECTS, resource, values=counts.get(resource, {}))
+        self._watched |= counts.keys()
 
     def leader(self, *, leads: bool) -> None:
         """Whether this replica may write."""

@@ -199,6 +199,14 @@ LATE_TICKS = _counter(
 LAST_TICK = _gauge(
     "last_tick_timestamp_seconds", "loop", "Unix seconds", "When the last finished tick ended; absent before the first."
 )
+WATCH_AGE = _gauge(
+    "watch_age_seconds",
+    "resource namespace",
+    "seconds",
+    "How old the picture of a kind of object may be at most; namespace is empty for all. Above 45 s it is not used any"
+    " more: targets are refused with reason Stale.",
+)
+WATCH_OBJECTS = _gauge("watch_objects", "resource namespace", "objects", "Objects of a kind that are kept in memory.")
 LEADER = _gauge(
     "leader",
     "",

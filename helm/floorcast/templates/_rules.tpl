@@ -45,41 +45,41 @@
 {{- define "floorcast.rules.observe" -}}
 - apiGroups: [autoscaling]
   resources: [horizontalpodautoscalers]
-  verbs: [list]
+  verbs: [list, watch]
 - apiGroups: [apps]
   resources: [deployments]
-  verbs: [list]
+  verbs: [list, watch]
 - apiGroups: [apps]
   resources: [statefulsets]
-  verbs: [list]
+  verbs: [list, watch]
 - apiGroups: [apps]
   resources: [replicasets]
-  verbs: [list]
+  verbs: [list, watch]
 - apiGroups: ['']
   resources: [pods]
-  verbs: [list]
+  verbs: [list, watch]
 {{- end }}
 {{- define "floorcast.rules.observe.hpa" -}}
 {{- end }}
 {{- define "floorcast.rules.observe.keda" -}}
 - apiGroups: [keda.sh]
   resources: [scaledobjects]
-  verbs: [list]
+  verbs: [list, watch]
 {{- end }}
 {{- define "floorcast.rules.observe.kserve" -}}
 - apiGroups: [serving.kserve.io]
   resources: [inferenceservices]
-  verbs: [list]
+  verbs: [list, watch]
 {{- end }}
 {{- define "floorcast.rules.observe.scale" -}}
 {{- end }}
 {{- define "floorcast.rules.observe.leaderWorkerSets" -}}
 - apiGroups: [leaderworkerset.x-k8s.io]
   resources: [leaderworkersets]
-  verbs: [list]
+  verbs: [list, watch]
 {{- end }}
 {{- define "floorcast.rules.observe.rollouts" -}}
 - apiGroups: [argoproj.io]
   resources: [rollouts]
-  verbs: [list]
+  verbs: [list, watch]
 {{- end }}

@@ -66,11 +66,11 @@ def test_what_is_looked_for_and_written_decides_what_is_wanted() -> None:
 
 
 def test_observing_never_writes() -> None:
-    assert {what.split()[0] for what in granted(Purpose.OBSERVE)} == {"list"}
+    assert {what.split()[0] for what in granted(Purpose.OBSERVE)} == {"list", "watch"}
 
 
 def test_workload_objects_themselves_are_never_written() -> None:
-    writable = {what.split()[1] for what in granted(*Purpose) if what.split()[0] != "list"}
+    writable = {what.split()[1] for what in granted(*Purpose) if what.split()[0] not in ("list", "watch")}
     kinds = ("deployments", "statefulsets", "leaderworkersets", "rollouts")
     owners = {"horizontalpodautoscalers", "scaledobjects", "inferenceservices"}
     assert writable == {*owners, *(f"{kind}/scale" for kind in kinds), "events", "leases"}
