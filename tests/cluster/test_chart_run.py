@@ -81,7 +81,9 @@ def test_an_upgrade_replaces_the_pod_and_an_uninstall_ends_it(
 ) -> None:
     old = await_alive(release)
     place = f"--namespace={release.namespace}"
-    helm("upgrade", "floorcast", str(chart.CHART), place, values=values(namespace, log={"level": "debug"}))
+    # A configuration alone is taken up without a new pod: test_chart_lifecycle.py.
+    told = values(namespace, log={"level": "debug"}) | {"podAnnotations": {"changed": "yes"}}
+    helm("upgrade", "floorcast", str(chart.CHART), place, values=told)
     waiting.until(lambda: [p.name for p in release.pods()] not in ([], [old.name]), within_s=120, what="a new pod")
     new = await_alive(release)
     assert not old.process.running
