@@ -81,6 +81,12 @@ class Ownership:
         advice = advice or _in_a_repository(thing, number, target)
         return Found(dataclasses.replace(number, advice=advice), thing, workload, aim)
 
+    def replicas(self, found: Found) -> int:
+        """Replicas that the workload asks for now."""
+        if found.number.owner is Owner.SCALE:
+            return found.number.standing
+        return self.scale.count(found.workload, found.aim)
+
     def awake(self, found: Found) -> Found:
         """The same as the owner of a workload that has no replicas, which only its scale subresource can start."""
         number = self.scale.number(found.workload, found.aim)

@@ -160,7 +160,7 @@ class ClusterWorkloads:
     def _workload(self, target: Target, stock: Inventory, *, now: float) -> Workload:
         found = self._ownership.find(target, stock, now=now)
         self._refuse_if_orphaned(target, found, stock)
-        replicas = rollouts.asked_for(found.workload)
+        replicas = self._ownership.replicas(found)
         if replicas == 0:
             found = self._started(target, found)
         number, running = found.number, stock.pods_of(found.workload)
