@@ -66,6 +66,11 @@ class Race:
         mine, best = self.found(policy, attainment), self.found(ORACLE, attainment)
         return mine.hours / best.hours if mine.hours and best.hours else None
 
+    def over_ours(self, policy: str, attainment: float) -> float | None:
+        """Replica-hours over Floorcast's at the same attainment; None where either never gets there."""
+        theirs, mine = self.found(policy, attainment), self.found(OURS, attainment)
+        return theirs.hours / mine.hours if theirs.hours and mine.hours else None
+
     def misses(self, policy: str, attainment: float = 0.99) -> float | None:
         """Share of misses at the replica-hours Floorcast needs for an attainment; None where all its runs cost more."""
         ours = self.found(OURS, attainment)
@@ -81,6 +86,7 @@ class Summary:
         races: traces on which the oracle gets there.
         reached: attainment -> on how many of them the policy does.
         ratios: attainment -> geometric mean of replica-hours over the oracle's, over those it reaches.
+        over_ours: geometric mean of replica-hours over Floorcast's at the first attainment, where both get there.
         misses: geometric mean of misses over Floorcast's at equal replica-hours, over `compared` traces.
         compared: on how many it has runs as cheap.
         starts: mean of starts at the first attainment.
@@ -90,6 +96,7 @@ class Summary:
     races: int
     reached: Mapping[float, int]
     ratios: Mapping[float, float | None]
+    over_ours: float | None
     misses: float | None
     compared: int
     starts: float | None
@@ -126,6 +133,7 @@ def summary(policy: str, among: Sequence[Race]) -> Summary:
         sum(race.found(ORACLE, ATTAINMENTS[0]).how is not How.NEVER for race in among),
         {a: len(values) for a, values in ratios.items()},
         {a: frontier.geometric(values) for a, values in ratios.items()},
+        frontier.geometric([r for race in among if (r := race.over_ours(policy, ATTAINMENTS[0])) is not None]),
         frontier.geometric(misses),
         len(misses),
         sum(starts) / len(starts) if starts else None,

@@ -21,11 +21,11 @@ Every policy over every trace on the simulated fleet, each swept over its aggres
 trace and warm-up, Floorcast only moves along its one knob, with the same values on all of them. `hours / oracle`:
 replica-hours, warming counted, over those of the clairvoyant at the same share of requests within the TTFT objective,
 read off each policy's frontier between two runs, never beyond them; geometric mean over the traces on which the policy
-gets there, with their number.
-A mean over fewer traces is a mean over easier ones: compare the numbers before the ratios. `misses`: at the
-replica-hours Floorcast needs for 99 %, over Floorcast's, for policies that have runs as cheap. `starts`: replicas
-started at 99 %, mean. Traces shorter than twelve hours are listed, not averaged. A ratio below 1 is possible: the
-clairvoyant covers each minute's arrivals, and a short queue within the objective lets a fleet do with less.
+gets there, with their number. A mean over fewer traces is a mean over easier ones: compare the numbers before the
+ratios. `hours / Floorcast`: at 99 %, where both get there. `misses`: at the replica-hours Floorcast needs for 99 %, over
+Floorcast's, for policies that have runs as cheap. `starts`: replicas started at 99 %, mean. Traces shorter than twelve hours are listed, not averaged. A
+ratio below 1 is possible: the clairvoyant covers each minute's arrivals, and a short queue within the objective lets a
+fleet do with less.
 `oracle never`: not even the clairvoyant gets there with half as many replicas again as the peak's arrivals need."""
 
 
@@ -66,16 +66,17 @@ def ablated(races: Sequence[Race]) -> str:
 def _summary(races: Sequence[Race]) -> Iterable[str]:
     halves = results.halves(races)
     columns = [f"{part}, {a:.3g}" for a in (99, 99.9) for part in halves]
-    yield _row("hours / oracle", *(f"{column} %" for column in columns), "misses", "starts")
-    yield _row(*["---"] * (len(columns) + 3))
+    yield _row("hours / oracle", *(f"{column} %" for column in columns), "hours / Floorcast", "misses", "starts")
+    yield _row(*["---"] * (len(columns) + 4))
     for policy in results.policies(halves["all"]):
         found = {part: results.summary(policy, among) for part, among in halves.items()}
         cells = [_ratio(found[part].ratios[a], found[part].reached[a], len(halves[part]))
                  for a in ATTAINMENTS for part in halves]  # fmt: skip
         every = found["all"]
+        ours = "" if every.over_ours is None else f"{every.over_ours:.2f}"
         misses = "" if every.misses is None else f"{every.misses:.2g} ({every.compared})"
         starts = "" if every.starts is None else f"{every.starts:.0f}"
-        yield _row(_name(policy), *cells, misses, starts)
+        yield _row(_name(policy), *cells, ours, misses, starts)
 
 
 def _ratio(ratio: float | None, reached: int, races: int) -> str:
