@@ -20,13 +20,13 @@ INTRODUCTION = """\
 Every policy over every trace on the simulated fleet, each swept over its aggressiveness; rivals are tuned on the very
 trace and warm-up, Floorcast only moves along its one knob, with the same values on all of them. `hours / oracle`:
 replica-hours, warming counted, over those of the clairvoyant at the same share of requests within the TTFT objective,
-read off each policy's frontier between two runs, never beyond them; geometric mean over the traces on which the policy
-gets there, with their number. A mean over fewer traces is a mean over easier ones: compare the numbers before the
-ratios. `hours / Floorcast`: at 99 %, where both get there. `misses`: at the replica-hours Floorcast needs for 99 %, over
-Floorcast's, for policies that have runs as cheap. `starts`: replicas started at 99 %, mean. Traces shorter than twelve hours are listed, not averaged. A
-ratio below 1 is possible: the clairvoyant covers each minute's arrivals, and a short queue within the objective lets a
-fleet do with less.
-`oracle never`: not even the clairvoyant gets there with half as many replicas again as the peak's arrivals need."""
+read off each policy's frontier between two runs, never beyond them; geometric mean over the traces on which the
+policy gets there, with their number. A mean over fewer traces is a mean over easier ones: compare the numbers before
+the ratios. `hours / Floorcast`: at 99 %, where both get there. `misses`: at the replica-hours Floorcast needs for 99
+%, over Floorcast's, for policies that have runs as cheap. `starts`: replicas started at 99 %, mean. Traces shorter
+than twelve hours are listed, not averaged. A ratio below 1 is possible: the clairvoyant covers each minute's
+arrivals, and a short queue within the objective lets a fleet do with less. `oracle never`: not even the clairvoyant
+gets there with half as many replicas again as the peak's arrivals need."""
 
 
 def written(
