@@ -1,6 +1,5 @@
 """The readings of the past, on a grid and in memory."""
 
-import dataclasses
 import math
 from collections.abc import Collection
 
@@ -15,21 +14,6 @@ LARGEST = 3e38  # what 32 bits hold
 PATIENCE = 300.0  # seconds a clock that was set back is doubted before what lies after it is given up
 
 _log = structlog.get_logger(__name__)
-
-
-@dataclasses.dataclass(slots=True)
-class Counts:
-    """What was not kept, for metrics.
-
-    Attributes:
-        too_old: readings from before the span.
-        doubted: readings taken while the clock was behind what it said before.
-        rewound: times the clock was believed again after it was set back.
-    """
-
-    too_old: int = 0
-    doubted: int = 0
-    rewound: int = 0
 
 
 class History:
@@ -58,7 +42,6 @@ class History:
         self.step = step
         self.span = span
         self.carry = carry
-        self.counts = Counts()
         self._capacity = math.floor(span / step + 1e-9) + 1
         self._rings: dict[tuple[str, Signal], _Ring] = {}
         self._latest = -math.inf
@@ -73,7 +56,7 @@ class History:
         """
         if isinstance(reading, Known) and self._believes(now):
             value = min(max(reading.value, -LARGEST), LARGEST)
-            self._ring(key, signal).put(self._cell(reading.at), value, counts=self.counts)
+            self._ring(key, signal).put(self._cell(reading.at), value)
 
     def load(self, key: str, signal: Signal, series: Series) -> None:
         """Takes the past of a source in; where there are readings of our own, these stay."""
@@ -120,7 +103,6 @@ class History:
             self._doubted_since = now
             _log.warning("clock_set_back", seconds=round(self._latest - now, 1))
         if now - self._doubted_since < PATIENCE:
-            self.counts.doubted += 1
             return False
         self._rewind(now)
         return True
@@ -129,7 +111,6 @@ class History:
         _log.warning("clock_believed_again", forgotten_s=round(self._latest - now, 1))
         for ring in self._rings.values():
             ring.forget_after(self._cell(now))
-        self.counts.rewound += 1
         self._latest = now
         self._doubted_since = None
 
@@ -144,10 +125,9 @@ class _Ring:
         self.first = 0
         self.last = -1
 
-    def put(self, cell: int, value: float, *, counts: Counts) -> None:
-        """Takes one value into a cell."""
+    def put(self, cell: int, value: float) -> None:
+        """Takes one value into a cell; one from before the span is left out."""
         if not self._empty and cell <= self.last - len(self._values):
-            counts.too_old += 1
             return
         newest = self._empty or cell > self.last
         self._reach(cell)
