@@ -39,7 +39,7 @@ def values(namespace: str, **config: object) -> dict[str, Any]:
 def is_alive(pod: kubelet.Pod) -> bool:
     try:
         return requests.get(f"{pod.url}/healthz", timeout=2).ok
-    except requests.ConnectionError:
+    except requests.RequestException:
         return False
 
 
