@@ -25,6 +25,7 @@ from predictor.errors import ConfigurationError
 from predictor.finding import Finding
 from predictor.leading import Alone, Replica
 from predictor.loops import Loops, World
+from predictor.publishing.publisher import Publisher
 from predictor.schedule import Job, Schedule
 from predictor.settings import convert, discovered, loading
 from predictor.settings.root import Settings
@@ -78,6 +79,9 @@ class Service:
         self._learned = reloading.fresh(settings)
         self._loops = self._make_loops()
         self._schedule = self._make_schedule()
+        self._publisher = Publisher(
+            lambda: self._loops.board, slow=lambda: self._settings.loops.slow, told=self._metrics.recommended
+        )
         self._server = Server(
             pages.application(
                 pages.Sources(
@@ -102,6 +106,8 @@ class Service:
         _log.info(
             "started", mode=self._settings.mode, targets=[target.key for target in self._targets], url=self._server.url
         )
+        if self._settings.external_scaler.enabled:
+            self._publisher.serve(host=self._settings.server.host, port=self._settings.external_scaler.port)
         threading.Thread(target=self._tell_missing_permissions, name="permissions", daemon=True).start()
         self._finding.start()
         # What the libraries made at import is never garbage: walking over it would stop a tick for a tenth of a second.
@@ -112,6 +118,7 @@ class Service:
             self._aside.start()
         while not self._stop.wait(WATCH):
             self._metrics.leader(leads=self._leadership.leads())
+            self._publisher.tell()
             if self._cache is not None:
                 self._metrics.watches(self._cache.report())
             if self._schedule.keep_pace():
@@ -235,6 +242,7 @@ class Service:
             if not whole:
                 _log.warning("not every floor was given back; `floorcast release` does it")
         self._leadership.end(idle=whole)
+        self._publisher.stop()
         if self._cache is not None:
             self._cache.close()
         self._api.close()

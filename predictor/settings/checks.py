@@ -226,6 +226,13 @@ def leases_outlive_their_holders(settings: "Settings") -> Iterator[Contradiction
         yield Contradiction(("leader_election", "renew"), text)
 
 
+def ports_differ(settings: "Settings") -> Iterator[Contradiction]:
+    """Two servers, two ports."""
+    scaler, port = settings.external_scaler, settings.server.port
+    if scaler.enabled and scaler.port == port != 0:
+        yield Contradiction(("external_scaler", "port"), f"{port} is server.port too; give one of them another")
+
+
 CHECKS: tuple[Check, ...] = (
     targets_differ,
     series_differ,
@@ -241,6 +248,7 @@ CHECKS: tuple[Check, ...] = (
     credentials_are_whole,
     one_way_in,
     leases_outlive_their_holders,
+    ports_differ,
 )
 
 

@@ -86,6 +86,10 @@ class Settings(pydantic_settings.BaseSettings):
         sections.LeaderElection(),
         "Several replicas of Floorcast, of which one writes; the others observe and forecast, ready to take over.",
     )
+    external_scaler: sections.ExternalScaler = key(
+        sections.ExternalScaler(),
+        "The recommended number for KEDA, over gRPC, instead of being written; see docs/publishing.md.",
+    )
     server: sections.Server = key(sections.Server(), "Metrics, health and the JSON state.")
     journal: sections.Journal = key(
         sections.Journal(), "What was seen and decided, on disk, for explain and counterfactual."

@@ -315,6 +315,22 @@ class LeaderElection(Section):
     retry: Duration = key(2.0, "Time between two renewals, and between two looks at another's lease.", ge=0.1, le=60)
 
 
+class ExternalScaler(Section):
+    """The recommended number for KEDA, over gRPC, instead of being written; see docs/publishing.md."""
+
+    enabled: bool = key(
+        False,  # noqa: FBT003  (the default of a key)
+        "Whether KEDA is answered: triggers of type external and external-push.",
+    )
+    port: Port = key(
+        6000,
+        "Port of the same, on the address of server.host; 0 takes a free one and logs it. Answers are not encrypted:"
+        " let KEDA's operator in and nobody else.",
+        ge=0,
+        remedy="use a port of 1 to 65535",
+    )
+
+
 class Server(Section):
     """Metrics, health and the JSON state."""
 

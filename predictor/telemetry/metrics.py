@@ -192,6 +192,10 @@ class Metrics:
             self._slate.replace(table.WATCH_OBJECTS, resource, values=counts.get(resource, {}))
         self._watched |= counts.keys()
 
+    def recommended(self, key: str, replicas: int | None) -> None:
+        """The number of a target for others to scale by; None where there is none to rely on."""
+        self._slate.put(table.RECOMMENDED, key, value=replicas)
+
     def leader(self, *, leads: bool) -> None:
         """Whether this replica may write."""
         self._slate.put(table.LEADER, value=float(leads))

@@ -176,6 +176,13 @@ REPLICAS_STUCK = _gauge(
     "Pods that are not Ready for far longer than starts take, by the cluster's reason: Unschedulable,"
     " ImagePullBackOff, CrashLoopBackOff, ... They do not count as supply.",
 )
+RECOMMENDED = _gauge(
+    "recommended_replicas",
+    "target",
+    "replicas",
+    "The number for an HPA or KEDA to scale by, where Floorcast does not write it; see docs/publishing.md. Absent while"
+    " there is none that could be relied on: an old number is never told.",
+)
 REPLICAS_ASKED = _gauge("replicas_asked", "target", "replicas", "Replicas the workload asks for (spec.replicas).")
 WORKLOAD_REFUSED = _gauge(
     "workload_refused", "target reason", "1", "1 while a workload cannot be observed, or must be left alone, by reason."

@@ -68,6 +68,10 @@ CASES: dict[str, tuple[str | bytes, str]] = {
             " renewed; a fifth of renew suits"
         ),
     ),
+    "one port for two": (
+        "external_scaler: {enabled: true, port: 8080}\n" + TARGET,
+        "config.yaml: external_scaler.port: 8080 is server.port too; give one of them another",
+    ),
     "a lease without a namespace outside a pod": (
         "leader_election: {enabled: true}\nkubernetes: {server: http://127.0.0.1:1, token_file: config.yaml}\n"
         + TARGET,

@@ -50,6 +50,7 @@ def everything() -> Metrics:
     metrics.history(TARGET, Signal.ARRIVALS, Series(0, 30, np.array([np.nan, 1, 2, np.nan, 3])))
     metrics.source_call("read", seconds=0.2, unknown=[(Signal.WAITING, Cause.STALE)])
     metrics.leader(leads=True)
+    metrics.recommended(KEY, 4)
     metrics.watches([watching.Report(watching.What(PODS, "llm"), objects=3, age=1.5, lists=1, watches=4)])
     metrics.cluster_call("observe", seconds=0.2, refused=[Refused("Forbidden", "")])
     return metrics
