@@ -13,7 +13,7 @@ import structlog
 Figures = Mapping[str, Any]
 
 SINCE = "24h"
-PATIENCE = 1800.0  # seconds a simulation may take at the lowest priority
+PATIENCE = 1800.0  # seconds a simulation may take at its low priority
 FIRST = 600.0  # seconds after the start: there is something in the journal, and start-up is over
 
 _log = structlog.stdlib.get_logger("floorcast")

@@ -125,6 +125,8 @@ def _of_limits(entry: Entry, context: Context) -> Iterator[tuple[str, Context]]:
 def _of_circumstances(context: Context) -> Iterator[tuple[str, Context]]:
     if context.unknown:
         yield "with all signals known", dataclasses.replace(context, unknown=())
+    if context.breach:
+        yield "with the objectives met", dataclasses.replace(context, breach="")
     if context.loading:
         yield "with the history loaded", dataclasses.replace(context, loading=False)
     if context.rollout:

@@ -363,7 +363,7 @@ class Journal(Section):
     counterfactual: Annotated[Duration, pydantic.Field(ge=600, le=604800)] | None = key(
         None,
         "How often the last 24 h of every target in shadow mode are simulated with and without Floorcast, for the"
-        " metrics floorcast_counterfactual_*. In a process of its own at the lowest priority, which takes 0.5 GB of"
+        " metrics floorcast_counterfactual_*. In a process of its own at low priority, which takes 0.5 GB of"
         " memory while it runs: leave that free below the container's limit. Unset: `floorcast counterfactual` only.",
         remedy="6h suits a day of shadow mode",
     )
