@@ -6,7 +6,7 @@ is below it would be written again by that kind's controller: then the number is
 """
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import structlog
 
@@ -121,7 +121,7 @@ class Ownership:
         owner = carriers[0][1] if carriers and not _rivals(aim, stock) else None
         standing: int | None = None
         for kind, thing in carriers:
-            if thing is owner or marks.present(thing):
+            if thing is owner or (marks.present(thing) and not _is_made_by_another(thing, carriers)):
                 stands = self.floors[kind].restore(thing, note=note if thing is owner else "")
                 standing = stands if standing is None else standing
         if standing is not None:
@@ -138,14 +138,15 @@ class Ownership:
         Raises:
             ClusterError: it cannot be listed.
         """
+        found: list[tuple[FloorActuator, Json]] = []
         for owner, actuator in self.floors.items():
             if owner not in self._owners:
                 continue
             try:
-                found = actuator.marked(namespace)
+                found += [(actuator, one) for one in actuator.marked(namespace)]
             except errors.NotFoundError:
                 continue
-            yield from ((actuator, one) for one in found)
+        yield from ((actuator, one) for actuator, one in found if not _is_made_by_another(one, found))
 
     def step_back(self, thing: Object, owner: Owner, note: str) -> None:
         """Leaves a note on the object that its number is somebody else's; a workload itself is not written."""
@@ -156,8 +157,10 @@ class Ownership:
         """Takes away the notes on the owner and on the workload. Raises any ClusterError."""
         aim = stock.aim(target)
         workload = stock.workloads.get((resources.of(aim), aim.name))
-        for owner, thing in _carriers(aim, workload, stock):
-            self.floors[owner].resume(thing)
+        carriers = list(_carriers(aim, workload, stock))
+        for owner, thing in carriers:
+            if not _is_made_by_another(thing, carriers):
+                self.floors[owner].resume(thing)
         if workload is not None and marks.pause(workload, marks.RELEASED):
             self.scale.leave_note(workload, aim, None)
 
@@ -192,6 +195,15 @@ def _carriers(aim: Target, workload: Json | None, stock: Inventory) -> Iterator[
             yield Owner.KSERVE, one
     yield from ((Owner.KEDA, one) for one in scaled)
     yield from ((Owner.HPA, one) for one in sorted(hpas, key=lambda one: _made_by(one, scaled)))
+
+
+def _is_made_by_another(thing: Json, carriers: Iterable[tuple[object, Json]]) -> bool:
+    """Whether one of the carriers makes it: KEDA and KServe copy annotations, ours too, onto what they make.
+
+    They bring the number and the annotations of what they make in line with their own, so it is not ours to write.
+    """
+    maker = fields.text(fields.controller(thing), "uid")
+    return bool(maker) and any(fields.uid(one) == maker for _, one in carriers)
 
 
 def _scalers(aim: Target, stock: Inventory) -> tuple[list[Json], list[Json]]:

@@ -173,3 +173,17 @@ def test_what_is_left_out_of_the_owners_is_not_asked_for_and_only_advised_on(ser
     assert server.asked(f"list {SCALED}") == []
     assert state.advice is not None
     assert "made by ScaledObject so" in state.advice.detail
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_the_marks_that_keda_copies_onto_its_hpa_are_kedas_to_take_away(
+    server: FakeApiServer, workloads: ClusterWorkloads, *, everything: bool
+) -> None:
+    """KEDA gives its HPA the ScaledObject's annotations and minimum, and takes both back as they change."""
+    write(workloads, 6)
+    copied = dict(server.objects[SCALED, "llm", "so"]["metadata"]["annotations"])
+    hpa = objects.hpa("keda-hpa-so", low=6, annotations=copied, **objects.owned_by("ScaledObject", "so"))
+    server.put("horizontalpodautoscalers", hpa)
+    released = workloads.release_all("llm") if everything else {"ScaledObject llm/so": workloads.release(target())}
+    assert released == {"ScaledObject llm/so": Written(2)}
+    assert {request.resource for request in server.requests if request.verb == "patch"} == {SCALED}
