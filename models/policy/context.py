@@ -64,13 +64,13 @@ class Memory:
         needed_at: last time at which the number that stood was needed (raised, or planned, or first seen).
         lowered_at: last step down.
         unknown_since: since when signals are unknown; None while all are known.
-        relieved_at: last time a replica was added because an objective was missed.
+        missed_since: since when an objective is missed, or was after the last replica was added for it; None while met.
     """
 
     needed_at: float
     lowered_at: float = float("-inf")
     unknown_since: float | None = None
-    relieved_at: float = float("-inf")
+    missed_since: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ def decide(
     """
     memory = dataclasses.replace(memory, unknown_since=_unknown_since(context, memory))
     memory = dataclasses.replace(memory, needed_at=_needed_at(context, memory))
+    memory = dataclasses.replace(memory, missed_since=_missed_since(context, memory))
     proposal = rules.Proposal(context.standing, Reason.AT_PLAN, "")
     trail: list[Verdict] = []
     for rule in active:
@@ -35,7 +36,7 @@ def decide(
         trail=tuple(trail),
     )
     if decision.reason is Reason.RAISED_FOR_OBJECTIVE:
-        memory = dataclasses.replace(memory, relieved_at=context.now)
+        memory = dataclasses.replace(memory, missed_since=context.now)
     if decision.replicas < context.standing:
         memory = dataclasses.replace(memory, lowered_at=context.now)
     return decision, memory
@@ -52,6 +53,12 @@ def _unknown_since(context: Context, memory: Memory) -> float | None:
     if not blind:
         return None
     return memory.unknown_since if memory.unknown_since is not None else context.now
+
+
+def _missed_since(context: Context, memory: Memory) -> float | None:
+    if not context.breach:
+        return None
+    return memory.missed_since if memory.missed_since is not None else context.now
 
 
 def _needed_at(context: Context, memory: Memory) -> float:

@@ -57,17 +57,18 @@ def cover_the_backlog(proposal: Proposal, context: Context, _settings: FloorSett
 def answer_a_missed_objective(
     proposal: Proposal, context: Context, settings: FloorSettings, memory: Memory
 ) -> Proposal:
-    """A guardrail: while users wait too long nothing comes down, and one replica is added where none is on its way.
+    """A guardrail against a plan that is wrong: nothing comes down while users wait too long.
 
-    What it did shows only after a warm-up and the window of the latency, so it adds again after the hold time at the
-    soonest. It adds to what is there, which an autoscaler may have above the floor.
+    After the hold time one replica is added where none is on its way. A moment's miss is noise that costs more to answer than to bear. What a replica did shows only after its warm-up, so
+    the next one takes another hold time. It adds to what is there, which an autoscaler may have above the floor.
     """
     if not context.breach:
         return proposal
     there = context.supply.ready + context.supply.warming
-    rested = context.now - memory.relieved_at >= settings.hold
-    if rested and context.supply.warming == 0 and there > 0 and proposal.replicas <= there:
-        return Proposal(there + 1, Reason.RAISED_FOR_OBJECTIVE, f"{context.breach} with {there} replicas")
+    lasted = context.now - (context.now if memory.missed_since is None else memory.missed_since)
+    if lasted >= settings.hold and context.supply.warming == 0 and there > 0 and proposal.replicas <= there:
+        note = f"{context.breach} for {lasted:.0f} s with {there} replicas"
+        return Proposal(there + 1, Reason.RAISED_FOR_OBJECTIVE, note)
     if proposal.replicas < context.standing:
         return Proposal(context.standing, Reason.HELD_OBJECTIVE_MISSED, context.breach)
     return proposal

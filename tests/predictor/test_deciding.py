@@ -177,9 +177,9 @@ def test_nothing_is_learned_of_a_fleet_of_several_types_that_warms_or_is_half_se
 def test_a_missed_objective_adds_a_replica_and_says_with_which_figures() -> None:
     row = Row(learning=Learning(ttft=2.0, learn=Learn.OFF))
     row.workload = dataclasses.replace(CALM, standing=2, supply=Supply(ready=2))
-    made = row.decide(ttft_p95=3.14)
+    made = [row.decide(ttft_p95=3.14) for _ in range(19)][-1]  # one each 10 s
     assert (made.replicas, made.reason) == (3, Reason.RAISED_FOR_OBJECTIVE)
-    assert made.note == "TTFT p95 3.14 s over 2 s with 2 replicas"
+    assert made.note == "TTFT p95 3.14 s over 2 s for 180 s with 2 replicas"
 
 
 @pytest.mark.parametrize("ttft", [1.9, None])

@@ -209,20 +209,31 @@ def test_a_day_walked_by_the_clock_comes_down_in_steps_and_not_before_the_hold()
 MISSED = "TTFT p95 3.1 s over 2 s"
 
 
-def test_a_missed_objective_adds_one_replica_where_none_is_on_its_way() -> None:
-    decision = decide(context(breach=MISSED))
+MISSING = dataclasses.replace(LONG_AGO, missed_since=NOW - SETTINGS.hold)
+
+
+def test_an_objective_missed_for_the_hold_time_adds_one_replica_where_none_is_on_its_way() -> None:
+    decision = decide(context(breach=MISSED), MISSING)
     assert outcome(decision) == (6, Reason.RAISED_FOR_OBJECTIVE)
-    assert decision.note == "TTFT p95 3.1 s over 2 s with 5 replicas"
+    assert decision.note == "TTFT p95 3.1 s over 2 s for 300 s with 5 replicas"
+    assert decide(context(breach=MISSED, supply=Supply(ready=5, warming=1)), MISSING).replicas == 5
+
+
+def test_a_miss_that_has_not_lasted_adds_nothing_and_one_that_ended_begins_anew() -> None:
+    begun = floor.decide(context(breach=MISSED), SETTINGS, LONG_AGO)[1]
+    ended = floor.decide(context(now=NOW + 200), SETTINGS, begun)[1]
+    again, memory = floor.decide(context(breach=MISSED, now=NOW + SETTINGS.hold), SETTINGS, ended)
+    assert (again.replicas, memory.missed_since) == (5, NOW + SETTINGS.hold)
+    assert floor.decide(context(breach=MISSED, now=NOW + SETTINGS.hold), SETTINGS, begun)[0].replicas == 6
 
 
 def test_a_missed_objective_adds_to_what_an_autoscaler_has_above_the_floor() -> None:
-    assert outcome(decide(context(breach=MISSED, supply=Supply(ready=8)))) == (9, Reason.RAISED_FOR_OBJECTIVE)
+    above = context(breach=MISSED, supply=Supply(ready=8))
+    assert outcome(decide(above, MISSING)) == (9, Reason.RAISED_FOR_OBJECTIVE)
 
 
-def test_a_missed_objective_waits_for_what_is_warming_and_for_what_it_added_last() -> None:
-    assert decide(context(breach=MISSED, supply=Supply(ready=5, warming=1))).replicas == 5
-    decision, memory = floor.decide(context(breach=MISSED), SETTINGS, LONG_AGO)
-    assert decision.replicas == 6
+def test_the_next_replica_for_a_missed_objective_takes_another_hold_time() -> None:
+    memory = floor.decide(context(breach=MISSED), SETTINGS, MISSING)[1]
     soon = context(breach=MISSED, now=NOW + SETTINGS.hold - 1, standing=6, supply=Supply(ready=6))
     later = dataclasses.replace(soon, now=NOW + SETTINGS.hold)
     assert floor.decide(soon, SETTINGS, memory)[0].replicas == 6
@@ -230,8 +241,8 @@ def test_a_missed_objective_waits_for_what_is_warming_and_for_what_it_added_last
 
 
 def test_a_missed_objective_adds_nothing_to_a_larger_plan_nor_to_a_fleet_without_a_single_replica() -> None:
-    assert outcome(decide(context(breach=MISSED, raising=plan(9)))) == (9, Reason.RAISED_FOR_FORECAST)
-    assert decide(context(breach=MISSED, supply=Supply(ready=0))).replicas == 5
+    assert outcome(decide(context(breach=MISSED, raising=plan(9)), MISSING)) == (9, Reason.RAISED_FOR_FORECAST)
+    assert decide(context(breach=MISSED, supply=Supply(ready=0)), MISSING).replicas == 5
 
 
 def test_nothing_comes_down_while_an_objective_is_missed() -> None:
@@ -240,7 +251,7 @@ def test_nothing_comes_down_while_an_objective_is_missed() -> None:
 
 
 def test_a_missed_objective_does_not_go_beyond_the_maximum() -> None:
-    assert outcome(decide(context(breach=MISSED, maximum=5))) == (5, Reason.CAPPED_AT_MAXIMUM)
+    assert outcome(decide(context(breach=MISSED, maximum=5), MISSING)) == (5, Reason.CAPPED_AT_MAXIMUM)
 
 
 def test_a_rule_can_be_left_out_to_see_what_it_is_good_for() -> None:
