@@ -140,5 +140,12 @@ def test_a_server_that_was_not_started_has_no_port() -> None:
         _ = server.port
 
 
+def test_a_decision_is_explained_by_the_name_of_its_target(serve: Serve) -> None:
+    url = serve(explain=lambda key: {"target": key} if key == "llm/chat" else None)
+    assert get(f"{url}/api/explain/llm/chat").json() == {"target": "llm/chat"}
+    missing = get(f"{url}/api/explain/llm/none")
+    assert (missing.status_code, missing.json()) == (404, {"problem": "no decision has been made for llm/none"})
+
+
 def sources() -> pages.Sources:
     return pages.Sources(registry=Metrics().registry, dead=nothing, missing=nothing, state=dict)

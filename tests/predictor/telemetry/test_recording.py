@@ -1,3 +1,6 @@
+import dataclasses
+from pathlib import Path
+
 import structlog
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
@@ -6,6 +9,8 @@ from models.capacity import warmup
 from models.policy.decision import Reason
 from models.signals import Cause, Known, Signal, Unknown
 from predictor import loops
+from predictor.diary import Diary
+from predictor.journal import DAY, Bounds, Journal, read
 from predictor.ports import Refused, Written
 from predictor.telemetry.health import Pulse
 from predictor.telemetry.metrics import Metrics
@@ -151,3 +156,37 @@ def test_stuck_replicas_are_logged_with_the_cluster_s_reason_once_and_when_they_
     assert [one["event"] for one in said] == ["replicas stuck", "no replica is stuck any more"]
     assert said[0]["reasons"] == "Unschedulable"
     assert "Insufficient nvidia.com/gpu" in said[0]["message"]
+
+
+def test_what_is_known_of_capacity_and_stalls_is_told_when_it_changes() -> None:
+    desk, row = Desk(), examples.entry()
+    assert row.capacity is not None
+    said_twice = "the objective was missed at 36 in flight a replica, 24 windows of 5 min, 95% agree"
+    with capture_logs() as said:
+        desk.recorder.row(row, now=1000.0)
+        row.capacity = dataclasses.replace(row.capacity, note=said_twice)
+        desk.recorder.row(row, now=1010.0)
+        row.capacity = dataclasses.replace(row.capacity, note=said_twice.replace("24 windows", "25 windows"))
+        row.stalled = 240.0
+        desk.recorder.row(row, now=1020.0)
+        row.stalled = 0.0
+        desk.recorder.row(row, now=1030.0)
+    assert [one["event"] for one in said] == ["capacity", "engines are stalled", "engines answer again"]
+    assert said[0]["problem"] == said_twice
+    assert desk.value("stalled_seconds", target=TARGET.key) == 0
+    assert desk.value("limit_replicas", target=TARGET.key, limit="GPU budget") == 8
+    assert desk.value("capacity_requests", target=TARGET.key, source="configured") == 40
+
+
+def test_a_row_goes_into_the_journal_and_what_is_lost_is_counted(tmp_path: Path) -> None:
+    desk = Desk()
+    (tmp_path / "file").write_text("")
+    for folder, lost in ((tmp_path / "journal", 0), (tmp_path / "file" / "journal", 2)):
+        book = Journal(folder, Bounds(seconds=DAY, size=1_000_000))
+        recorder = Telemetry(desk.metrics, desk.pulse, desk.clock, Diary(book))
+        recorder.row(examples.entry(), now=1000.0)
+        book.close()
+        assert book.health.lost == lost
+        recorder.row(examples.entry(), now=1001.0)
+        assert desk.value("journal_lost_records") == lost
+    assert [one["kind"] for one in read(tmp_path / "journal")] == ["decision", "seen"]
