@@ -29,12 +29,21 @@ def run(options: DemoOptions) -> int:
     console = rich.console.Console(stderr=True, highlight=False)
     stage = Stage(options)
     stop = threading.Event()
-    with _interrupted(stop.set), serving(stage, options) as server:
+
+    def interrupt() -> None:
+        stop.set()
+        if stage.preparing:  # the compiler asks nobody whether to stop
+            raise KeyboardInterrupt
+
+    with _interrupted(interrupt), serving(stage, options) as server:
         console.print(f"Floorcast demo: [bold]{server.url}[/bold]  (Ctrl-C stops it)", soft_wrap=True)
         console.print(f"A day in {options.minutes:g} minutes, seed {options.seed}; the page shows it live.")
         source = pages.over_http(stage, base=server.url)
         try:
             play(stage, source, stop=stop, tell=functools.partial(console.print, soft_wrap=True))
+        except KeyboardInterrupt:
+            console.print("Stopped before the first decision.")
+            return 0
         finally:
             source.close()
         summary.show(console, summary.result(stage))

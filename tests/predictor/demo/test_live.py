@@ -4,6 +4,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 
@@ -132,3 +133,22 @@ def test_a_signal_stops_it_cleanly_after_the_first_decision(number: signal.Signa
         assert process.wait(10) == 0
     assert "Traceback" not in rest
     assert "replica-hours" in rest
+
+
+def test_a_signal_stops_it_while_it_prepares_as_well() -> None:
+    command = "from predictor import demo; raise SystemExit(demo.run(demo.DemoOptions(port=0, days=1)))"
+    with (
+        tempfile.TemporaryDirectory() as empty,  # nothing is kept there: the fleet is compiled, which takes a while
+        subprocess.Popen(  # noqa: S603  (our own interpreter and command)
+            [sys.executable, "-c", command], stderr=subprocess.PIPE, text=True,
+            env=os.environ | {"COLUMNS": "200", "NUMBA_CACHE_DIR": empty},
+        ) as process,
+    ):  # fmt: skip
+        assert process.stderr is not None
+        while "Preparing" not in (line := process.stderr.readline()):
+            assert line
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+        assert process.wait(10) == 0
+    assert rest.endswith("Stopped before the first decision.\n")
+    assert "Traceback" not in rest
