@@ -284,7 +284,7 @@ def simulate(  # noqa: PLR0913, PLR0917  (one parameter a flag)
     maximum: Annotated[
         int | None, typer.Option(help="Replicas at most.", show_default="twice what the peak needs")
     ] = None,
-    sweep: Annotated[int, typer.Option(help="Runs of each policy at other settings, for the frontier.")] = 4,
+    sweep: Annotated[int, typer.Option(help="Runs of each policy at other settings, for the frontier.")] = 2,
     prompt: Annotated[float, typer.Option(help="Mean prompt tokens where nothing says, with --since.")] = 1000.0,
     output: Annotated[float, typer.Option(help="Mean output tokens, likewise.")] = 200.0,
     price: Annotated[float, typer.Option(help="Of one GPU and hour.")] = 3.5,

@@ -62,7 +62,7 @@ class Asked:
     warm_up: str = "5m"
     policies: tuple[str, ...] = ()
     maximum: int | None = None
-    sweep: int = 4
+    sweep: int = 2
     tokens: tuple[float, float] = (1000.0, 200.0)
     price: float = 3.5
     currency: str = "$"
@@ -161,8 +161,9 @@ def _remembered(given: Asked, now: float) -> "Workload":
 
 
 def _show(told: "Told", console: rich.console.Console) -> None:
-    goal = f"cost at {told.attainment * 100:.4g} %, tuned"
-    table = rich.table.Table("policy", "in time", "replica-hours", "starts", "TTFT p99", "cost, as set up", goal)
+    goal = f"tuned for {told.attainment * 100:.4g} %"
+    names = rich.table.Column("policy", no_wrap=True)
+    table = rich.table.Table(names, "in time", "hours", "starts", "TTFT p99", "cost", goal)
     for one in told.found.raced:
         tuned = told.tuned_cost(one)
         table.add_row(

@@ -47,7 +47,7 @@ class Question:
     concurrency: float | None = None
     policies: tuple[str, ...] = ()
     maximum: int | None = None
-    sweep: int = 4
+    sweep: int = 2
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
