@@ -49,7 +49,11 @@ def test_a_server_that_does_not_answer_the_question_is_an_error(server: FakeApiS
 
 
 def wanted(aim: Target, *owners: Owner) -> set[str]:
-    return {f"{one.verb} {one.resource.rule_name}" for one in permissions.wanted([aim], owners)["llm"]}
+    """What is needed besides the watches, which go with the lists."""
+    needed = {f"{one.verb} {one.resource.rule_name}" for one in permissions.wanted([aim], owners)["llm"]}
+    watches = {what for what in needed if what.startswith("watch ")}
+    assert watches == {what.replace("list ", "watch ") for what in needed if what.startswith("list ")}
+    return needed - watches
 
 
 def test_what_is_looked_for_and_written_decides_what_is_wanted() -> None:
