@@ -59,8 +59,9 @@ def answer_a_missed_objective(
 ) -> Proposal:
     """A guardrail against a plan that is wrong: nothing comes down while users wait too long.
 
-    After the hold time one replica is added where none is on its way. A moment's miss is noise that costs more to answer than to bear. What a replica did shows only after its warm-up, so
-    the next one takes another hold time. It adds to what is there, which an autoscaler may have above the floor.
+    After the hold time one replica is added where none is on its way. A moment's miss is noise that costs more to
+    answer than to bear. What a replica did shows only after its warm-up, so the next one takes another hold time.
+    It adds to what is there, which an autoscaler may have above the floor.
     """
     if not context.breach:
         return proposal
