@@ -5,7 +5,11 @@ from typing import Any
 TARGET = {"namespace": "llm", "name": "chat", "capacity": {"concurrency": 8}}
 DIGEST = f"sha256:{'0123456789abcdef' * 4}"
 EVERYTHING: dict[str, Any] = {
-    "config": {"mode": "control", "targets": [TARGET, {**TARGET, "name": "groups", "kind": "LeaderWorkerSet"}]},
+    "config": {
+        "mode": "control",
+        "targets": [TARGET, {**TARGET, "name": "groups", "kind": "LeaderWorkerSet"}],
+        "external_scaler": {"enabled": True, "port": 7000},
+    },
     "image": {"repository": "registry.example.com/floorcast", "tag": "1", "digest": DIGEST},
     "imagePullSecrets": [{"name": "pull"}],
     "commonLabels": {"team": "serving"},
@@ -24,6 +28,7 @@ EVERYTHING: dict[str, Any] = {
     "networkPolicy": {
         "enabled": True,
         "from": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}],
+        "scalerFrom": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "keda"}}}],
         "egress": [{"ports": [{"port": 443, "protocol": "TCP"}]}],
     },
     "podDisruptionBudget": {"enabled": True},

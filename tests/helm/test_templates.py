@@ -307,6 +307,22 @@ def test_monitors_and_policies_select_the_service_and_not_the_hook(rendered: Cha
         assert not any(selector.items() <= other.items() for other in others)
 
 
+def test_the_external_scaler_is_reached_where_it_is_on(rendered: Chart) -> None:
+    def ports(values: Json) -> tuple[list[Json], list[Json], list[Json]]:
+        objects = rendered(values)
+        container = of(objects, "Deployment")[0]["spec"]["template"]["spec"]["containers"][0]
+        let_in = [rule for one in of(objects, "NetworkPolicy") for rule in one["spec"]["ingress"]]
+        return container["ports"], of(objects, "Service")[0]["spec"]["ports"], let_in
+
+    opened, served, let_in = ports(EVERYTHING)
+    assert {"name": "scaler", "containerPort": 7000} in opened
+    assert [(one["port"], one["targetPort"]) for one in served] == [(80, "http"), (7000, "scaler")]
+    assert [rule["ports"][0]["port"] for rule in let_in] == ["http", "scaler"]
+    opened, served, let_in = ports({"networkPolicy": {"enabled": True}})
+    assert [one["name"] for one in (*opened, *served)] == ["http", "http"]
+    assert [rule["ports"][0]["port"] for rule in let_in] == ["http"]
+
+
 def test_notes_say_what_to_do_next(rendered: Chart) -> None:
     def notes(values: Json) -> str:
         place = ("install", "floorcast", str(chart.CHART), "--dry-run=client", "--namespace=floorcast")

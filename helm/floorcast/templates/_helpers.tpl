@@ -56,6 +56,11 @@ app.kubernetes.io/part-of: floorcast
 {{ dig "server" "port" 8080 .Values.config | int }}
 {{- end }}
 
+{{- /* Port of KEDA's external scaler; empty while it is off. */ -}}
+{{- define "floorcast.scalerPort" -}}
+{{ if dig "external_scaler" "enabled" false .Values.config }}{{ dig "external_scaler" "port" 6000 .Values.config | int }}{{ end }}
+{{- end }}
+
 {{- define "floorcast.mode" -}}
 {{ dig "mode" "shadow" .Values.config }}
 {{- end }}

@@ -43,7 +43,7 @@ def test_a_template_grants_its_purpose_and_no_other(purpose: Purpose) -> None:
 
 def test_an_api_that_not_every_cluster_has_is_looked_at_only_with_its_own_switch() -> None:
     assert {group for group, _, _ in templates()["observe"]} <= set(rules.EVERYWHERE)
-    assert templates()["observe.keda"] == {("keda.sh", "scaledobjects", "list")}
+    assert templates()["observe.keda"] == {("keda.sh", "scaledobjects", verb) for verb in ("list", "watch")}
     assert templates()["observe.hpa"] == set()
 
 
