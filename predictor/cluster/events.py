@@ -67,6 +67,8 @@ class Announcer:
         try:
             self._api.create(EVENTS, event, namespace=thing.namespace)
             self._complained = False
+        except errors.NotLeaderError:
+            return  # the replica that leads tells it
         except errors.ClusterError as error:
             if not self._complained:
                 _log.warning("cannot send events, going on without", reason=error.reason, detail=str(error))

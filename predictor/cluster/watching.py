@@ -302,6 +302,8 @@ class Follower(threading.Thread):
         self._changed.notify_all()
 
     def _fail(self, error: errors.ClusterError) -> None:
+        if self._stopping.is_set():
+            return  # we cut it ourselves
         with self._changed:
             if type(error) is not type(self._error):
                 _log.warning("watch failed", what=str(self.what), reason=error.reason, detail=str(error))
