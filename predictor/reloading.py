@@ -11,7 +11,8 @@ from predictor.settings import convert
 from predictor.settings.root import Settings
 from predictor.targets import Mode, Target
 
-AT_START = ("server", "kubernetes", "leader_election", "external_scaler", "journal")  # sections only a new process takes up
+# Sections that only a new process takes up.
+AT_START = ("server", "kubernetes", "leader_election", "external_scaler", "journal")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
