@@ -1,9 +1,19 @@
 """Quantiles of past scores, and what each would have cost."""
 
+import dataclasses
+
 import numpy as np
 import numpy.typing as npt
 
 from models.series import Floats
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Measured:
+    """Quantiles and the mean pinball loss of each on the very scores they were taken from: (rows, probabilities)."""
+
+    values: Floats
+    losses: Floats
 
 
 def quantiles(scores: npt.NDArray[np.floating], probabilities: tuple[float, ...]) -> Floats:
@@ -18,11 +28,31 @@ def quantiles(scores: npt.NDArray[np.floating], probabilities: tuple[float, ...]
     Returns:
         shape (rows, len(probabilities)); NaN for rows without a known score.
     """
-    ordered = np.sort(scores, axis=1)
-    count = np.count_nonzero(~np.isnan(scores), axis=1)[:, None]
-    ranks = np.ceil((count + 1) * np.asarray(probabilities) - 1e-9).astype(np.intp)
-    at = np.clip(ranks - 1, 0, np.maximum(count - 1, 0))
+    ordered = np.sort(scores, axis=1)  # unknown ones last
+    at, _ = _places(ordered, probabilities)
     return np.take_along_axis(ordered, at, axis=1).astype(np.float64)
+
+
+def measured(scores: npt.NDArray[np.floating], probabilities: tuple[float, ...]) -> Measured:
+    """The same, and what these quantiles would have cost; no loss for rows without a known score."""
+    ordered = np.sort(scores, axis=1)
+    at, count = _places(ordered, probabilities)
+    values = np.take_along_axis(ordered, at, axis=1).astype(np.float64)
+    known = ordered if count.min(initial=0) == ordered.shape[1] else np.nan_to_num(ordered, copy=False)
+    sums = np.cumsum(known, axis=1, dtype=np.float64)
+    whole = sums[:, -1:]
+    above = whole - np.take_along_axis(sums, at, axis=1) - (count - at - 1) * values
+    losses = (np.asarray(probabilities) * (whole - count * values) + above) / np.maximum(count, 1)
+    return Measured(values, np.nan_to_num(losses))
+
+
+def _places(
+    ordered: npt.NDArray[np.floating], probabilities: tuple[float, ...]
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Column of each quantile, shape (rows, len(probabilities)), and how many scores are known, shape (rows, 1)."""
+    count = np.count_nonzero(~np.isnan(ordered), axis=1)[:, None]
+    ranks = np.ceil((count + 1) * np.asarray(probabilities) - 1e-9).astype(np.intp)
+    return np.clip(ranks - 1, 0, np.maximum(count - 1, 0)), count
 
 
 def mean_pinball(

@@ -1,7 +1,7 @@
 """Forecasts of many series at once: level plus quantile of past scores, on the square-root scale."""
 
 import dataclasses
-import zlib
+import functools
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypeAlias
@@ -10,7 +10,7 @@ import numpy as np
 
 from models.forecasting import issuing, learning, levels
 from models.forecasting.forecast import Forecast, NotEnoughHistory, Outlook
-from models.forecasting.lanes import CHUNK, Lanes, Plan, joined
+from models.forecasting.lanes import CHUNK, HEARD, Lanes, Plan, joined
 from models.forecasting.settings import MEMORY, ForecastSettings
 from models.series import Floats, Series
 
@@ -18,6 +18,7 @@ NEED = 2  # points: one says nothing about how much the next may differ
 BATCH = 128  # lanes replayed at a time: a replay needs an eighth of a megabyte a lane while it runs
 
 Lane: TypeAlias = tuple[Hashable, int]  # key and horizon in grid steps
+Wanted: TypeAlias = Mapping[Hashable, list[tuple[int, float]]]  # of each key: horizons in grid steps, and as asked
 
 
 @dataclasses.dataclass(slots=True)
@@ -38,10 +39,12 @@ class Group:
 class Forecaster:
     """Quantiles of the largest value within a horizon, for many series at once.
 
-    What it returns depends on the histories given and on nothing else: no clock, no earlier calls. What it keeps from
-    one call to the next is what it would learn from the histories again. A fresh one agrees with one that followed
-    tick by tick to about one miss more or less in the adaptive correction, 5 % of the band's width; exactly while the
-    history is shorter than `learning.SETTLING` origins. A point once taken in is not read again for scores:
+    What it returns depends on the histories given and on nothing else: no clock, no earlier calls, no names (a key only
+    says which history goes on from which). What it keeps from one call to the next is what it would learn from the
+    histories again: a fresh one agrees with one that followed tick by tick exactly while the history is shorter than
+    `learning.SETTLING` origins, two days. While it is shorter than eight days they differ by what the adaptive
+    correction still remembers from before, faded to 5e-7. What lies further back than that weighs up to 1/256 in the
+    regressions of one that followed, and cannot be learned again. A point once taken in is not read again for scores:
     when it is corrected later, only the level of now follows.
     """
 
@@ -75,57 +78,82 @@ class Forecaster:
                 ready[history.step, round(history.end / history.step)].append(key)
         known, self._groups = self._groups, {}
         for (step, end), keys in ready.items():
-            tick = Tick(Plan.of(self.settings, step), end, histories)
-            outlooks.update(self._tick(tick, keys, horizons, known))
+            wanted = {key: [(grid_steps(horizon, step), horizon) for horizon in horizons[key]] for key in keys}
+            tick = Tick.of(Plan.of(self.settings, step), end, histories, wanted)
+            outlooks.update(self._tick(tick, wanted, known))
         return {key: outlooks[key] for key in histories}
 
     def _tick(
         self,
         tick: "Tick",
-        keys: Sequence[Hashable],
-        horizons: Mapping[Hashable, tuple[float, ...]],
+        wanted: Wanted,
         known: Mapping[tuple[float, int], list[Group]],
     ) -> dict[Hashable, tuple[Outlook, ...]]:
         """Forecast the series that end at one grid point."""
-        wanted: dict[int, dict[Lane, float]] = defaultdict(dict)
-        for key in keys:
-            for horizon in horizons[key]:
-                steps = grid_steps(horizon, tick.plan.step)
-                wanted[tick.delay(steps)].setdefault((key, steps), horizon)
-        present = tick.present(keys)
+        groups: dict[int, dict[Lane, float]] = defaultdict(dict)
+        for key, asked in wanted.items():
+            for steps, horizon in asked:
+                groups[tick.delay(steps)].setdefault((key, steps), horizon)
+        window = tick.window()
         found: dict[Lane, Forecast] = {}
-        for delay, lanes in wanted.items():
+        for delay, lanes in groups.items():
             group = tick.caught_up(lanes, known.get((tick.plan.step, delay), []), delay)
             self._groups.setdefault((tick.plan.step, delay), []).append(group)
-            found.update(tick.forecasts(group, present, lanes))
+            found.update(tick.forecasts(group, window, lanes))
         return {
             key: tuple(
                 dataclasses.replace(forecast, horizon=horizon) if forecast.horizon != horizon else forecast
-                for horizon in horizons[key]
-                for forecast in (found[key, grid_steps(horizon, tick.plan.step)],)
+                for steps, horizon in asked
+                for forecast in (found[key, steps],)
             )
-            for key in keys
+            for key, asked in wanted.items()
         }
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tick:
-    """All series that end at grid point `end`."""
+    """All series that end at a grid point.
+
+    Attributes:
+        plan: of their grid.
+        end: index of that grid point.
+        histories: whole, by key.
+        places: key -> its row in `recent`.
+        recent: the last points of each series, cut out once for all that looks at them; NaN where a history is
+            shorter.
+    """
 
     plan: Plan
     end: int
     histories: Mapping[Hashable, Series]
+    places: Mapping[Hashable, int]
+    recent: Floats
+
+    @classmethod
+    def of(cls, plan: Plan, end: int, histories: Mapping[Hashable, Series], wanted: Wanted) -> "Tick":
+        """Tick of the keys in `wanted`."""
+        longest = max((steps for asked in wanted.values() for steps, _ in asked), default=1)
+        # As much as a service that missed some ticks needs to go on.
+        count = max(plan.settings.window_steps(plan.step), longest + 4 * plan.every + HEARD)
+        recent = _last([histories[key] for key in wanted], count)
+        return cls(plan, end, histories, {key: row for row, key in enumerate(wanted)}, recent)
 
     def delay(self, steps: int) -> int:
         """Origins for which a lane keeps its forecasts; in sixteens, so that lanes with like horizons stay together."""
         return int((-(-steps // self.plan.every) + 1 + 15) // 16) * 16
 
-    def present(self, keys: Iterable[Hashable]) -> dict[Hashable, float]:
-        """Level of each series now."""
-        rows = {key: _clean(self.values(key, self.plan.settings.window_steps(self.plan.step))) for key in keys}
-        return dict(zip(rows, levels.present_levels(list(rows.values())).tolist(), strict=True))
+    def window(self) -> issuing.Window:
+        """The level window of each series, and its level now."""
+        count = self.plan.settings.window_steps(self.plan.step)
+        values = self.recent[:, -count:]
+        whole = values.min(axis=1) >= 0  # NaN is not
+        rows = [
+            values[row] if is_whole else _clean(self._known(key, count))
+            for (key, row), is_whole in zip(self.places.items(), whole.tolist(), strict=True)
+        ]
+        return issuing.Window.of(self.end, self.recent, levels.present_levels(rows), count=count)
 
-    def values(self, key: Hashable, count: int) -> Floats:
+    def _known(self, key: Hashable, count: int) -> Floats:
         """The last `count` points, or as many as there are, from the last known one back where all are unknown."""
         values = self.histories[key].values
         tail = values[-count:]
@@ -133,12 +161,9 @@ class Tick:
 
     def block(self, lanes: Iterable[Lane], count: int) -> Floats:
         """The last `count` points of each lane, NaN where a history is shorter; shape (lanes, count)."""
-        rows = list(lanes)
-        out = np.full((len(rows), count), np.nan)
-        for i, (key, _) in enumerate(rows):
-            tail = self.histories[key].values[-count:]
-            out[i, count - len(tail) :] = tail
-        return out
+        if count <= self.recent.shape[1]:
+            return self.recent[[self.places[key] for key, _ in lanes], -count:]
+        return _last([self.histories[key] for key, _ in lanes], count)
 
     def caught_up(self, wanted: Mapping[Lane, float], known: Sequence[Group], delay: int) -> Group:
         """All wanted lanes, those of `known` carried on to now, the others replayed from their history."""
@@ -170,9 +195,7 @@ class Tick:
         return whole
 
     def _nothing_known(self, lanes: Sequence[Lane], delay: int) -> Lanes:
-        steps = np.array([steps for _, steps in lanes], dtype=np.intp)
-        turn = np.array([zlib.crc32(repr(key).encode()) for key, _ in lanes], dtype=np.intp)
-        return Lanes.empty(steps, turn, delay=delay, plan=self.plan)
+        return Lanes.empty(np.array([steps for _, steps in lanes], dtype=np.intp), delay=delay, plan=self.plan)
 
     def _followed(self, group: Group, left: set[Lane]) -> list[Lane]:
         """Lanes of a group that are wanted and whose history goes on where they stopped."""
@@ -199,20 +222,17 @@ class Tick:
         if self.end > done:
             lanes.heard = self.block(rows, lanes.heard.shape[1])
 
-    def forecasts(
-        self, group: Group, present: Mapping[Hashable, float], wanted: Mapping[Lane, float]
-    ) -> dict[Lane, Forecast]:
+    def forecasts(self, group: Group, window: issuing.Window, wanted: Mapping[Lane, float]) -> dict[Lane, Forecast]:
         """One forecast for each lane of a group."""
-        count = max(self.plan.settings.window_steps(self.plan.step), int(group.lanes.steps.max()) + 1)
-        window = issuing.Window(
-            end=self.end,
-            values=self.block(group.rows, count),
-            levels=np.array([present[key] for key, _ in group.rows]),
-            horizons=tuple(wanted[lane] for lane in group.rows),
+        rows = np.array([self.places[key] for key, _ in group.rows], dtype=np.intp)
+        horizons = [wanted[lane] for lane in group.rows]
+        found = issuing.forecasts(
+            group.lanes, self.plan, window.of_lanes(rows, longest=int(group.lanes.steps.max())), horizons
         )
-        return dict(zip(group.rows, issuing.forecasts(group.lanes, self.plan, window), strict=True))
+        return dict(zip(group.rows, found, strict=True))
 
 
+@functools.lru_cache(maxsize=1024)  # a fleet has few horizons, and each is asked for at every tick
 def grid_steps(horizon: float, step: float) -> int:
     """Grid steps of a horizon, at least one, rounded to four binary digits.
 
@@ -227,6 +247,16 @@ def grid_steps(horizon: float, step: float) -> int:
 def _surely_known(history: Series) -> bool:
     """Whether the last points alone are enough: a tick need not count eight days."""
     return int(np.count_nonzero(~np.isnan(history.values[-16:]))) >= NEED
+
+
+def _last(histories: Sequence[Series], count: int) -> Floats:
+    """The last `count` points of each history, NaN where it is shorter."""
+    out = np.empty((len(histories), count))
+    for row, history in zip(out, histories, strict=True):
+        tail = history.values[-count:]
+        row[: count - len(tail)] = np.nan
+        row[count - len(tail) :] = tail
+    return out
 
 
 def _last_known(values: Floats) -> Floats:

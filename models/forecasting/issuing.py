@@ -1,13 +1,13 @@
 """From what is remembered to forecasts: the level of now, prior scores while young, bounds, quality."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from models.forecasting import learning, levels, priors, windows
 from models.forecasting.forecast import Forecast, Quality
-from models.forecasting.lanes import EXPERTS, Lanes, Plan
+from models.forecasting.lanes import EXPERTS, LEVEL_INPUTS, NOISE_INPUTS, Ints, Lanes, Plan
 from models.forecasting.settings import DAY
 from models.series import Floats
 
@@ -17,37 +17,56 @@ GAPS = 0.1  # share of unknown points in the level window from which on a foreca
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Window:
-    """The last level window of each lane, and when it ends.
+    """What the last points say, one row a series; `of_lanes` makes it one row a lane.
 
     Attributes:
         end: grid index of the last column.
-        values: shape (lanes, n); NaN where unknown and before a series begins.
-        levels: level of each lane now, shape (lanes,).
-        horizons: as asked, seconds, one a lane.
+        recent: last points, shape (rows, n); NaN where unknown and before a series begins.
+        levels: level now, shape (rows,).
+        sigma: deviation of one step on the scale of roots, shape (rows,).
+        unknown: points of the level window that are unknown, also those before a series begins, shape (rows,).
+        count: points in the level window.
     """
 
     end: int
-    values: Floats
+    recent: Floats
     levels: Floats
-    horizons: tuple[float, ...]
+    sigma: Floats
+    unknown: Floats
+    count: int
+
+    @classmethod
+    def of(cls, end: int, recent: Floats, present: Floats, *, count: int) -> "Window":
+        """Window of the last `count` of the `recent` points, with the levels at `present`."""
+        values = recent[:, -count:]
+        changes = np.diff(levels.root(values), axis=1)
+        known = ~np.isnan(changes)
+        squares = np.where(known, changes, 0.0)
+        # A difference of two points has twice the variance of one.
+        sigma = priors.shrunk_sigma(np.einsum("rn,rn->r", squares, squares) / 2, known.sum(axis=1) * 1.0)
+        return cls(end, recent, present, sigma, np.isnan(values).sum(axis=1) * 1.0, count)
+
+    def of_lanes(self, rows: Ints, *, longest: int) -> "Window":
+        """The same by lane; `rows` has the row of each, `longest` is the longest horizon in grid steps."""
+        return dataclasses.replace(
+            self,
+            recent=self.recent[rows, -1 - longest :],
+            levels=self.levels[rows],
+            sigma=self.sigma[rows],
+            unknown=self.unknown[rows],
+        )
 
 
-def forecasts(lanes: Lanes, plan: Plan, window: Window) -> list[Forecast]:
-    """One forecast a lane."""
+def forecasts(lanes: Lanes, plan: Plan, window: Window, horizons: Sequence[float]) -> list[Forecast]:
+    """One forecast a lane, for horizons as asked (seconds); `window` has one row a lane."""
     bounds = _bounds(lanes, plan, window).tolist()
     probabilities = plan.settings.quantiles
-    named = _names(lanes, plan)
-    quality = _qualities(lanes, plan, window)
+    issued_at = window.end * plan.step
     return [
-        Forecast(
-            issued_at=window.end * plan.step,
-            horizon=horizon,
-            level=float(window.levels[i]),
-            quantiles=dict(zip(probabilities, bounds[i], strict=True)),
-            quality=quality[i],
-            experts=named[i],
+        Forecast(issued_at, horizon, level, dict(zip(probabilities, values, strict=True)), quality, experts)
+        for horizon, level, values, quality, experts in zip(
+            horizons, window.levels.tolist(), bounds, _qualities(lanes, plan, window), _names(lanes, plan), strict=True
         )
-        for i, horizon in enumerate(window.horizons)
     ]
 
 
@@ -56,16 +75,22 @@ def _names(lanes: Lanes, plan: Plan) -> list[Mapping[float, str]]:
     cold = (lanes.seen < plan.settings.cold_scores)[:, None]
     chosen = np.where(cold, len(EXPERTS), lanes.shares.argmax(axis=1))
     names = (*EXPERTS, "prior")
-    answers, which = np.unique(chosen, axis=0, return_inverse=True)
-    named = [{q: names[e] for q, e in zip(plan.settings.quantiles, row, strict=True)} for row in answers.tolist()]
-    return [named[i] for i in which.ravel().tolist()]
+    found: dict[bytes, Mapping[float, str]] = {}
+    answers = []
+    for row in chosen.astype(np.uint8):
+        answer = found.get(row.tobytes())
+        if answer is None:
+            answer = {q: names[e] for q, e in zip(plan.settings.quantiles, row.tolist(), strict=True)}
+            found[row.tobytes()] = answer
+        answers.append(answer)
+    return answers
 
 
 def _bounds(lanes: Lanes, plan: Plan, window: Window) -> Floats:
     """Quantiles in the unit of the signal, shape (lanes, quantiles)."""
     level = levels.root(window.levels)
-    own = learning.combined(lanes, level, _guess(lanes, plan, window))
-    prior = level[:, None] + _prior(lanes, plan, window)
+    own = learning.combined(lanes, level, _guess(lanes, plan, window)).bounds
+    prior = level[:, None] + window.sigma[:, None] * _prior(lanes, plan)
     count = lanes.seen[:, None]
     weight = count / (count + plan.settings.cold_scores)
     blend = np.where(np.isnan(own), prior, weight * np.where(np.isnan(own), 0.0, own) + (1 - weight) * prior)
@@ -80,32 +105,34 @@ def _guess(lanes: Lanes, plan: Plan, window: Window) -> Floats:
     recent = np.full(len(lanes.steps), np.nan)
     for steps in np.unique(lanes.steps):
         rows = np.flatnonzero(lanes.steps == steps)
-        ahead = windows.largest_ahead(window.values[rows], int(steps))
-        recent[rows] = levels.root(ahead[:, -1 - int(steps)]) if ahead.shape[1] > steps else np.nan
-    # Between two origins the usual jump lies between theirs: the nearer one alone would come a minute early or late.
-    before, part = divmod(window.end, plan.every)
-    times = plan.spacing * np.array([before, before + 1.0])[: 1 + (part > 0)]
-    usual = learning.ring(lanes, plan).usual(times, plan.phases)
-    usual = usual[:, :1] + (usual[:, -1:] - usual[:, :1]) * (part / plan.every)
-    view = learning.View.of(here[:, None], recent[:, None], usual)
+        recent[rows] = levels.root(windows.largest_ahead(window.recent[rows, -1 - int(steps) :], int(steps))[:, 0])
+    view = learning.View.of(here[:, None], recent[:, None], _usual(lanes, plan, window.end)[:, None])
     return learning.guesses(lanes, view.inputs[:, 0], view.changes[:, 0], view.sizes[:, 0]).values
 
 
-def _prior(lanes: Lanes, plan: Plan, window: Window) -> Floats:
-    """Prior jumps in units of root, shape (lanes, quantiles)."""
-    changes = np.diff(levels.root(window.values), axis=1)
-    squares = np.nansum(changes**2, axis=1) / 2  # a difference of two points has twice the variance of one
-    sigma = priors.shrunk_sigma(squares, np.count_nonzero(~np.isnan(changes), axis=1) * 1.0)
+def _usual(lanes: Lanes, plan: Plan, end: int) -> Floats:
+    """Usual jumps and sizes at grid point `end`, shape (lanes, 2 * widths).
+
+    Between two origins they lie between theirs: the nearer one alone would come a minute early or late.
+    """
+    before, part = divmod(end, plan.every)
+    slot = before % lanes.delay
+    usual = np.concatenate([lanes.inputs[:, slot, LEVEL_INPUTS:], lanes.noise_inputs[:, slot, NOISE_INPUTS:]], axis=1)
+    if part:
+        after = learning.ring(lanes, plan).usual(np.array([plan.spacing * (before + 1)]), plan.phases)[:, 0]
+        usual += (after - usual) * (part / plan.every)
+    return usual
+
+
+def _prior(lanes: Lanes, plan: Plan) -> Floats:
+    """Prior jumps in units of sigma, shape (lanes, quantiles)."""
     each = {steps: priors.prior_scores(steps, plan.settings.quantiles) for steps in set(lanes.steps.tolist())}
-    return np.asarray(sigma[:, None] * np.array([each[steps] for steps in lanes.steps.tolist()]))
+    return np.array([each[steps] for steps in lanes.steps.tolist()])
 
 
 def _qualities(lanes: Lanes, plan: Plan, window: Window) -> list[Quality]:
-    unknown = np.isnan(window.values)
-    begun = lanes.levels.begun >= window.values.shape[1]
-    before = np.logical_and.accumulate(unknown, axis=1) & ~begun[:, None]
-    points = np.maximum((~before).sum(axis=1), 1)
-    gaps = (unknown & ~before).sum(axis=1) / points
+    begun = np.minimum(lanes.levels.begun, window.count)
+    gaps = (window.unknown - (window.count - begun)) / np.maximum(begun, 1)
     known = np.count_nonzero(~np.isnan(lanes.scores[:, 0]), axis=1)
     day = min(DAY / plan.spacing, plan.scores) * (1 - GAPS)
     grade = np.select([(gaps > GAPS) | (lanes.levels.gap > 0), known < OWN, known < day], [0, 1, 2], 3)

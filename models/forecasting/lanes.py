@@ -14,11 +14,12 @@ from models.forecasting.settings import ForecastSettings
 from models.series import Floats
 
 Ints = npt.NDArray[np.intp]
-Singles = npt.NDArray[np.float32]
 Halves = npt.NDArray[np.float16]
 
 CHUNK = 60  # origins replayed at a time
+HEARD = 16  # last values by which a series is known again
 EXPERTS = ("level", "blend", "scaled")
+PARTS = 4  # of what is taken anew from the scores, see `learning.measure`
 LEVEL_INPUTS = 5  # 1, and what last value, both averages and recent maximum stand above the level
 NOISE_INPUTS = 5  # 1, two averages of recent misses, two of recent changes
 NOISE_SPANS: Floats = np.array([15.0, 60.0, 15.0, 60.0, 360.0])  # origins: two of scores, three of misses
@@ -36,6 +37,9 @@ class Plan:
         scores: past scores of which quantiles are made.
         refresh: origins after which quantiles are taken anew.
         resolve: origins after which regressions are solved anew: three times as many lost nothing on any trace.
+
+    One part of that work comes up at one origin, by the clock and for all lanes alike: no origin pays for all of it,
+    and what is forecast for a lane depends neither on its name nor on its company.
     """
 
     settings: ForecastSettings
@@ -80,6 +84,14 @@ class Plan:
         """Origins whose scores are remembered for the seasons."""
         return season.reach(self.phases, self.spacing) + CHUNK
 
+    def part_due(self, part: int, origin: int) -> bool:
+        """Whether a part of what is known of the scores (of PARTS) is taken anew at an origin."""
+        return (origin - part - 1) % self.refresh == 0
+
+    def regression_due(self, regression: int, origin: int) -> bool:
+        """Whether a regression (0, 1 or 2) is solved anew at an origin."""
+        return (origin - regression * self.refresh) % self.resolve == 0
+
     def lag(self, steps: Ints) -> Ints:
         """Origins after which a score over `steps` grid steps is known."""
         return np.asarray(-(-steps // self.every))
@@ -91,32 +103,31 @@ class Lanes:
 
     Attributes:
         steps: horizon in grid steps.
-        turn: a number that says at which origins quantiles and regressions are taken anew, so that no tick pays for
-            all lanes.
         levels: running levels.
-        jumps: root of the maximum less root of the level, by origin, for the seasons; shape (lanes, memory). Three
-            digits of each are kept: they are only averaged, and are most of what a lane remembers.
+        jumps: root of the maximum less root of the level, by origin, for the seasons; shape (lanes, memory). Like
+            the scores they keep three digits: together they are nearly all of what a lane remembers.
         roots: root of the level at the last origins, shape (lanes, delay).
         inputs: inputs of the jump's regressions there, shape (lanes, delay, p).
         noise_inputs: inputs of the spread's regression there, shape (lanes, delay, z).
         guesses: plain jump, weighted jump, spread and weight there, shape (lanes, delay, 4).
         bounds: quantiles forecast there, as roots, shape (lanes, delay, quantiles).
+        widths: width of the band there, likewise, shape (lanes, delay).
         plain: regression of the jump.
         weighted: the same with noisy times weighing less.
         spread: regression of the absolute miss.
         noise: running averages over NOISE_SPANS, shape (lanes, 5).
         largest: largest absolute jump, slowly forgotten, shape (lanes,).
         seen: scores taken in, shape (lanes,).
-        scores: past scores of each expert, shape (lanes, experts, scores).
+        scores: past scores of each expert, in `learning.UNIT`, shape (lanes, experts, scores).
         spreads: spread by which each of the scaled ones was divided, shape (lanes, scores).
         quantiles: of these scores, shape (lanes, experts, quantiles).
+        losses: what these quantiles would have cost on the same scores, shape (lanes, experts, quantiles).
         shares: weight of each expert in each quantile, shape (lanes, experts, quantiles).
         shift: adaptive correction in widths of the band, shape (lanes, quantiles).
-        heard: last known values, newest last, by which a series is known again, shape (lanes, 16).
+        heard: last known values, newest last, by which a series is known again, shape (lanes, HEARD).
     """
 
     steps: Ints
-    turn: Ints
     levels: Levels
     jumps: Halves
     roots: Floats
@@ -124,27 +135,28 @@ class Lanes:
     noise_inputs: Floats
     guesses: Floats
     bounds: Floats
+    widths: Floats
     plain: Ridge
     weighted: Ridge
     spread: Ridge
     noise: Floats
     largest: Floats
     seen: Ints
-    scores: Singles
-    spreads: Singles
+    scores: Halves
+    spreads: Halves
     quantiles: Floats
+    losses: Floats
     shares: Floats
     shift: Floats
     heard: Floats
 
     @classmethod
-    def empty(cls, steps: Ints, turn: Ints, *, delay: int, plan: Plan) -> "Lanes":
+    def empty(cls, steps: Ints, *, delay: int, plan: Plan) -> "Lanes":
         """Nothing known of lanes with horizons of `steps`; `delay` is more than the longest lag."""
         n, probabilities = len(steps), len(plan.settings.quantiles)
         p, z, experts = plan.inputs, plan.noise_inputs, len(EXPERTS)
         return cls(
             steps=steps,
-            turn=turn,
             levels=Levels.empty(n),
             jumps=np.full((n, plan.memory), np.nan, dtype=np.float16),
             roots=np.full((n, delay), np.nan),
@@ -152,18 +164,20 @@ class Lanes:
             noise_inputs=np.zeros((n, delay, z)),
             guesses=np.full((n, delay, 4), np.nan),
             bounds=np.full((n, delay, probabilities), np.nan),
+            widths=np.full((n, delay), np.nan),
             plain=Ridge.empty(n, p),
             weighted=Ridge.empty(n, p),
             spread=Ridge.empty(n, z),
             noise=np.full((n, len(NOISE_SPANS)), np.nan),
             largest=np.zeros(n),
             seen=np.zeros(n, dtype=np.intp),
-            scores=np.full((n, experts, plan.scores), np.nan, dtype=np.float32),
-            spreads=np.ones((n, plan.scores), dtype=np.float32),
+            scores=np.full((n, experts, plan.scores), np.nan, dtype=np.float16),
+            spreads=np.ones((n, plan.scores), dtype=np.float16),
             quantiles=np.full((n, experts, probabilities), np.nan),
+            losses=np.ones((n, experts, probabilities)),
             shares=np.full((n, experts, probabilities), 1 / experts),
             shift=np.zeros((n, probabilities)),
-            heard=np.full((n, 16), np.nan),
+            heard=np.full((n, HEARD), np.nan),
         )
 
     @property

@@ -5,15 +5,19 @@ import dataclasses
 import numpy as np
 
 from models.forecasting import conformal, levels, windows
-from models.forecasting.lanes import EXPERTS, NOISE_SPANS, Ints, Lanes, Plan
-from models.forecasting.regress import Ridge
+from models.forecasting.lanes import EXPERTS, NOISE_SPANS, PARTS, Halves, Ints, Lanes, Plan
 from models.forecasting.season import Ring
 from models.series import Floats
 
 YOUNG = 64  # scores up to which everything is solved anew at each origin
 SHARPNESS = 32.0  # an expert with 2 % more loss gets half the weight: nearly a selection, without its jumps
-SETTLING = 600  # origins before now over which a replay follows the adaptive correction: .99^600 is .002
+# Origins before now over which a replay follows the adaptive correction. What a service still has of it from before has
+# faded to .99^1440 = 5e-7 of what it was then, and that was five widths of the band at the very most.
+SETTLING = 1440
+TOGETHER = 256  # lanes whose scores are sorted at a time: 10 MB while it lasts, in the cache
+CLEAR = 0.05  # widths of the band above a bound from which on a miss counts in full
 LARGEST = 65504.0  # of a half-precision number: the root of four billion requests
+UNIT = np.float32(16)  # of the scores that are kept: the largest is then the root of a trillion requests
 _SOME = 0.3  # roots: added to a spread wherever one is divided by, so that a silent series divides by no zero
 
 
@@ -133,10 +137,12 @@ def _learn(lanes: Lanes, plan: Plan, chunk: Chunk, settle_from: int) -> None:
     for i in range(chunk.jumps.shape[1]):
         origin = chunk.origin + i
         score(lanes, plan, origin, chunk.jumps[:, i], (origin - lag) % lanes.delay)
-        for place, regression in enumerate((lanes.plain, lanes.weighted, lanes.spread)):
-            _solve(regression, _due(lanes, origin + place * plan.refresh, plan.resolve))
-        if origin >= settle_from:
-            refresh(lanes, plan, _due(lanes, origin, plan.refresh))
+        young, everyone = np.flatnonzero(lanes.seen < YOUNG), np.arange(len(lanes.seen))
+        for number, regression in enumerate((lanes.plain, lanes.weighted, lanes.spread)):
+            regression.solve(everyone if plan.regression_due(number, origin) else young)
+        if origin > settle_from - 2 * plan.refresh:  # twice round: the last part needs the one before it
+            for part in range(PARTS):
+                measure(lanes, plan, part, everyone if plan.part_due(part, origin) else young)
         view = chunk.view
         guess = guesses(lanes, view.inputs[:, i], view.changes[:, i], view.sizes[:, i])
         slot = origin % lanes.delay
@@ -145,19 +151,9 @@ def _learn(lanes: Lanes, plan: Plan, chunk: Chunk, settle_from: int) -> None:
         lanes.noise_inputs[:, slot] = guess.noise_inputs
         lanes.guesses[:, slot] = guess.values
         if origin >= settle_from:
-            lanes.bounds[:, slot] = np.maximum(
-                combined(lanes, view.level[:, i], guess.values), (view.level + view.inputs[..., 1])[:, i, None]
-            )
-
-
-def _due(lanes: Lanes, origin: int, period: int) -> Ints:
-    """Lanes whose turn it is, and young ones, for which every score counts."""
-    return np.flatnonzero(((origin + lanes.turn) % period == 0) | (lanes.seen < YOUNG))
-
-
-def _solve(regression: Ridge, rows: Ints) -> None:
-    if len(rows):
-        regression.solve(rows)
+            band = combined(lanes, view.level[:, i], guess.values)
+            lanes.bounds[:, slot] = np.maximum(band.bounds, (view.level + view.inputs[..., 1])[:, i, None])
+            lanes.widths[:, slot] = band.width
 
 
 def score(lanes: Lanes, plan: Plan, origin: int, jump: Floats, slots: Ints) -> None:
@@ -179,20 +175,39 @@ def score(lanes: Lanes, plan: Plan, origin: int, jump: Floats, slots: Ints) -> N
     lanes.seen += ok
     column = origin % plan.scores
     scores = np.column_stack([jump, jump - plain, (jump - weighted) / spread])
-    lanes.scores[:, :, column] = np.where(ok[:, None], scores, np.nan)
-    lanes.spreads[:, column] = np.where(ok, spread, 1.0)
-    _correct(lanes, plan, np.where(ok, lanes.roots[rows, slots] + jump, np.nan), lanes.bounds[rows, slots])
+    lanes.scores[:, :, column] = rounded_up(np.where(ok[:, None], scores / UNIT, np.nan))
+    lanes.spreads[:, column] = np.where(ok, np.clip(spread, 0.0, LARGEST), 1.0)
+    came = np.where(ok, lanes.roots[rows, slots] + jump, np.nan)
+    _correct(lanes, plan, came, Band(lanes.bounds[rows, slots], lanes.widths[rows, slots]))
 
 
-def _correct(lanes: Lanes, plan: Plan, came: Floats, bound: Floats) -> None:
+def rounded_up(scores: Floats) -> Halves:
+    """In half precision, never less than they are: what comes again exactly must lie within its own quantile."""
+    halves = np.clip(scores, -LARGEST, LARGEST).astype(np.float16)
+    less = halves < np.minimum(scores, LARGEST)
+    halves[less] = np.nextafter(halves[less], np.float16(np.inf))
+    return halves
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Band:
+    """Quantiles as roots, shape (lanes, quantiles), and how far the outermost lie apart, shape (lanes,)."""
+
+    bounds: Floats
+    width: Floats
+
+
+def _correct(lanes: Lanes, plan: Plan, came: Floats, said: Band) -> None:
     """Adaptive conformal correction: a miss widens by q, a hit narrows by 1 - q, in units of `reaction`.
 
-    Source: Gibbs and Candes (2021), with a leak that forgets.
+    Source: Gibbs and Candes (2021), with a leak that forgets. A miss by less than `CLEAR` widths counts in part: where
+    it counted in full, a difference of 1e-12 in the load could move the next bounds by `reaction`.
     """
     probabilities = np.asarray(plan.settings.quantiles)
-    ok = ~np.isnan(came)[:, None] & ~np.isnan(bound)
-    missed = came[:, None] > bound + 1e-9
-    push = plan.settings.reaction * np.where(missed, probabilities, probabilities - 1)
+    above = came[:, None] - said.bounds
+    ok = ~np.isnan(above)
+    missed = np.clip(above / (CLEAR * said.width[:, None]), 0.0, 1.0)
+    push = plan.settings.reaction * (missed - (1 - probabilities))
     lanes.shift = np.where(ok, plan.settings.forgetting * (lanes.shift + push), lanes.shift)
 
 
@@ -219,24 +234,39 @@ def guesses(lanes: Lanes, inputs: Floats, changes: Floats, sizes: Floats) -> Gue
     return Guesses(np.column_stack([plain, weighted, spread, weight]), noise_inputs)
 
 
-def refresh(lanes: Lanes, plan: Plan, rows: Ints) -> None:
-    """Quantiles of the scores of `rows`, and the share of each expert by what its quantiles would have cost."""
-    probabilities = plan.settings.quantiles
-    losses = []
-    for expert in range(len(EXPERTS)):
-        scores = lanes.scores[rows, expert]
-        values = conformal.quantiles(scores, probabilities)
-        weights = lanes.spreads[rows] if EXPERTS[expert] == "scaled" else np.ones_like(scores)
-        losses.append(conformal.mean_pinball(scores, values, probabilities, weights=weights))
-        lanes.quantiles[rows, expert] = values
-    loss = np.stack(losses, axis=1)
+def measure(lanes: Lanes, plan: Plan, part: int, rows: Ints) -> None:
+    """Take anew a part of what is known of the scores of lanes `rows`, and the share of each expert.
+
+    Parts 0 to 2 are the quantiles of each expert and what they would have cost on the same scores, part 3 is that
+    cost for the scaled one, which takes as long as all the rest of it: there a score weighs as much as it was divided
+    by.
+    """
+    for first in range(0, len(rows), TOGETHER):
+        _measure(lanes, plan, part, rows[first : first + TOGETHER])
+
+
+def _measure(lanes: Lanes, plan: Plan, part: int, rows: Ints) -> None:
+    expert = min(part, len(EXPERTS) - 1)
+    scores = lanes.scores[rows, expert].astype(np.float32) * UNIT  # sorting halves takes six times as long
+    if part < len(EXPERTS):
+        found = conformal.measured(scores, plan.settings.quantiles)
+        lanes.quantiles[rows, expert] = found.values
+        if EXPERTS[expert] == "scaled":
+            return
+        lanes.losses[rows, expert] = found.losses
+    else:
+        weights = lanes.spreads[rows].astype(np.float32)
+        lanes.losses[rows, expert] = conformal.mean_pinball(
+            scores, lanes.quantiles[rows, expert], plan.settings.quantiles, weights=weights
+        )
+    loss = lanes.losses[rows]
     least = np.maximum(loss.min(axis=1, keepdims=True), 1e-9)
-    share = np.maximum(loss / least, 1.0) ** -SHARPNESS
-    lanes.shares[rows] = share / share.sum(axis=1, keepdims=True)
+    shares = np.maximum(loss / least, 1.0) ** -SHARPNESS
+    lanes.shares[rows] = shares / shares.sum(axis=1, keepdims=True)
 
 
-def combined(lanes: Lanes, level: Floats, guess: Floats) -> Floats:
-    """Quantiles as roots, shape (lanes, quantiles): shares of the experts, corrected by what came lately.
+def combined(lanes: Lanes, level: Floats, guess: Floats) -> Band:
+    """The experts' quantiles by their shares, corrected by what came lately.
 
     Args:
         lanes: whose quantiles, shares and correction are used.
@@ -249,4 +279,5 @@ def combined(lanes: Lanes, level: Floats, guess: Floats) -> Floats:
     )
     own = (lanes.shares * jumps).sum(axis=1)
     width = np.maximum(own[:, -1:] - own[:, :1], _SOME)
-    return np.maximum.accumulate(level[:, None] + own + lanes.shift * width, axis=1)
+    bounds = np.maximum.accumulate(level[:, None] + own + lanes.shift * width, axis=1)
+    return Band(bounds, width[:, 0])

@@ -8,8 +8,8 @@ cost a fit for every two minutes of a week.
 import dataclasses
 
 import numpy as np
-from statsforecast.models import SimpleExponentialSmoothingOptimized
 
+from models.forecasting.library import SimpleExponentialSmoothingOptimized
 from models.series import Floats
 
 WEIGHTS: Floats = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.99])  # over statsforecast's own range, .01 to .99

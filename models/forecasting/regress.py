@@ -51,6 +51,8 @@ class Ridge:
         The penalty of each coefficient is in units of its own mean square, so that the solution does not depend on
         the units of input or output.
         """
+        if not len(rows):
+            return
         square = self.moments[rows, :, :-1]
         own = np.diagonal(square, axis1=1, axis2=2)
         penalty = PENALTY * own / np.maximum(self.count[rows], 1.0)[:, None]

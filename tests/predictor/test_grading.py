@@ -137,6 +137,5 @@ def test_the_service_grades_itself_as_a_backtest_over_the_same_span_does() -> No
     coverage = scoring.coverage(came, bounds)
     pinball = scoring.pinball(came, bounds, replayed.probabilities)
     for place, q in enumerate(replayed.probabilities):
-        # Was exact until the stronger adaptive correction (150b630); now one or two of 119 differ, cause not found yet.
-        assert told("forecast_coverage_ratio", quantile=f"{q:g}") == pytest.approx(coverage[place], abs=0.03)
-        assert told("forecast_pinball", quantile=f"{q:g}") == pytest.approx(pinball[place], rel=0.01)
+        assert told("forecast_coverage_ratio", quantile=f"{q:g}") == pytest.approx(coverage[place], abs=1e-9)
+        assert told("forecast_pinball", quantile=f"{q:g}") == pytest.approx(pinball[place], rel=1e-9)

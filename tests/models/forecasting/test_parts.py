@@ -6,8 +6,8 @@ import zoneinfo
 import numpy as np
 import pytest
 
-from models.forecasting import conformal, priors, season, windows
-from models.forecasting.lanes import Plan
+from models.forecasting import conformal, learning, priors, season, windows
+from models.forecasting.lanes import PARTS, Plan
 from models.forecasting.regress import Ridge
 from models.forecasting.settings import DAY, WEEK, ForecastSettings
 
@@ -34,6 +34,26 @@ def test_mean_pinball_is_that_of_the_definition() -> None:
     q = np.array([0.5, 0.9])
     expected = np.nansum(np.maximum(q * over, (q - 1) * over) * weights[:, :, None], axis=1) / [[40], [50]]
     assert conformal.mean_pinball(scores, values, (0.5, 0.9), weights=weights) == pytest.approx(expected)
+
+
+def test_quantiles_come_with_what_they_would_have_cost_on_their_own_scores() -> None:
+    scores = np.random.default_rng(4).standard_normal((3, 50)).astype(np.float32)
+    scores[1, 5:30] = NAN
+    scores[2] = NAN
+    found = conformal.measured(scores, (0.5, 0.9, 0.99))
+    weights = np.ones_like(scores)
+    plain = conformal.mean_pinball(scores[:2], found.values[:2], (0.5, 0.9, 0.99), weights=weights[:2])
+    np.testing.assert_allclose(found.losses[:2], plain, rtol=1e-5)
+    assert found.losses[2].tolist() == [0, 0, 0]
+
+
+def test_a_score_kept_in_half_precision_is_never_less_than_it_was() -> None:
+    scores = np.concatenate([np.random.default_rng(5).standard_normal(500) * 10.0 ** np.arange(-4, 1)[:, None]])
+    kept = learning.rounded_up(scores)
+    assert kept.dtype == np.float16
+    assert (kept >= scores).all()
+    np.testing.assert_allclose(kept, scores, rtol=1e-3, atol=1e-7)
+    assert np.isnan(learning.rounded_up(np.array([NAN]))).all()
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 5, 8])
@@ -142,3 +162,13 @@ def test_origins_scale_with_the_shortest_season() -> None:
     assert ForecastSettings(seasons=()).origin_steps(1800.0) == 1
     assert Plan.of(ForecastSettings(), 1800.0).refresh == 1
     assert Plan.of(ForecastSettings(), 30.0).refresh == 5
+
+
+def test_the_work_of_ten_minutes_is_spread_over_its_origins_by_the_clock() -> None:
+    plan = Plan.of(ForecastSettings(), 30.0)
+    origins = range(1000, 1000 + plan.resolve)
+    parts = [(origin, part) for origin in origins for part in range(PARTS) if plan.part_due(part, origin)]
+    solved = [(origin, number) for origin in origins for number in range(3) if plan.regression_due(number, origin)]
+    assert sorted(part for _, part in parts) == sorted([*range(PARTS)] * 3)
+    assert sorted(number for _, number in solved) == [0, 1, 2]
+    assert len({origin for origin, _ in parts + solved}) == len(parts + solved)

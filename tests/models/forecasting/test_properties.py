@@ -51,30 +51,41 @@ def test_any_history_gives_a_forecast_above_the_present_or_a_named_reason(values
         assert found[0] >= known[-1]
 
 
-@settings(max_examples=15, deadline=None)
-@given(st.integers(0, 1000), st.sampled_from([2.0, 10.0, 64.0]))
-def test_large_counts_scale(seed: int, factor: float) -> None:
+def assert_scaled(seed: int, factor: float, *, within: float) -> None:
     # The 3/8 under the root and the least spreads are fixed: at counts of 1e8 they no longer show.
     values = 1e8 * (1 + 0.3 * np.random.default_rng(seed).standard_normal(300)).clip(0.1)
     one, many = (outlooks({"a": each})["a"] for each in (values, factor * values))
     for a, b in zip(one, many, strict=True):
-        # A value on the very edge of a bound may be a miss on one scale only: each is 5 % of the band (`reaction`).
-        assert [factor * v for v in bounds(a)] == pytest.approx(bounds(b), rel=0.06)
+        assert [factor * v for v in bounds(a)] == pytest.approx(bounds(b), rel=within)
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 1000), st.sampled_from([4.0, 16.0]))
+def test_large_counts_scale(seed: int, factor: float) -> None:
+    assert_scaled(seed, factor, within=1e-6)
+
+
+def test_large_counts_scale_but_for_the_rounding_of_what_is_remembered() -> None:
+    # Jumps and scores are kept in half precision: the root of 10 rounds each of them differently by up to 5e-4, and
+    # misses near the edge of a bound magnify that. Roots of 4 and 16 round nothing.
+    assert_scaled(3, 10.0, within=0.04)
 
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(histories, min_size=2, max_size=3))
 def test_neither_order_nor_company_changes_a_forecast(rows: list[Floats]) -> None:
     named: dict[Hashable, Floats] = dict(enumerate(rows))
-    near = (120.0, 240.0)
-    forward = outlooks(named, near)
-    backward = outlooks(dict(reversed(named.items())), near)
+    forward = outlooks(named)
+    backward = outlooks(dict(reversed(named.items())))
     assert list(backward) == list(reversed(named))
     for key, values in named.items():
-        alone = outlooks({key: values}, near)[key]
-        for other in (backward[key], alone):
-            for a, b in zip(forward[key], other, strict=True):
-                if isinstance(a, NotEnoughHistory):
-                    assert a == b
-                else:
-                    assert bounds(a) == pytest.approx(bounds(b), rel=1e-6, abs=1e-6)
+        assert backward[key] == forward[key]
+        assert outlooks({key: values})[key] == forward[key]
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(histories, min_size=1, max_size=2), st.lists(st.text(), min_size=2, max_size=2, unique=True))
+def test_the_names_of_targets_change_no_bit(rows: list[Floats], names: list[str]) -> None:
+    numbered = outlooks(dict(enumerate(rows)))
+    named = outlooks(dict(zip(names, rows, strict=False)))
+    assert list(named.values()) == list(numbered.values())

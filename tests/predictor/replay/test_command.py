@@ -83,8 +83,7 @@ def test_a_replica_that_nobody_described_is_assumed_and_that_is_noted(tmp_path: 
 def test_csv_and_trace_file_of_the_same_load_are_forecast_alike(tmp_path: Path) -> None:
     values = histories.daily(0.2)
     rows = "".join(f"{60 * i},{round(value * 60)}\n" for i, value in enumerate(values))
-    own = tmp_path / "own" / "chat.csv"  # of the same name: a lane's turn to learn anew follows from its target's
-    own.parent.mkdir()
+    own = tmp_path / "own.csv"
     own.write_text(f"ts,n\n{rows}")
     asked = Asked(csv=own, columns="time=ts,requests=n", unit=csvfiles.Unit.COUNT, slow=False)
     ours, theirs = made(asked), made(Asked(files=(recording(tmp_path, values),), slow=False))
