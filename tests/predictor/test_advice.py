@@ -5,8 +5,8 @@ import dataclasses
 from models.policy.context import Supply
 from predictor.ports import Refused, Workload
 from predictor.targets import Mode
+from tests.fakes.stage import SEASON, TARGET, Stage, demand
 from tests.fakes.world import CALM
-from tests.predictor.test_loops import SEASON, TARGET, Stage, demand
 
 ADVICE = Refused("Contested", "argocd-controller changed the number back")
 
