@@ -34,8 +34,12 @@ def main() -> int:
     print(text)
     if asked.json:
         asked.json.write_text(json.dumps(document(found, timed), indent=1, allow_nan=True), encoding="utf-8")
-    if not asked.no_docs and not asked.quick:
+    if asked.no_docs or asked.quick:
+        return 0
+    if found and timed:
         tables.place(asked.docs, text)
+    else:
+        tell(f"{asked.docs} stays as it is: the tables in it are replaced all together or not at all")
     return 0
 
 

@@ -16,12 +16,6 @@ from models.series import Floats
 BLOCK = 3 * 3600.0
 JUDGED = (0.9, 0.95, 0.99)
 SAMPLES = 10  # origins at which slow baselines are asked: an automatic ARIMA takes half a second each
-SLOW = {"autoets_native": baselines.native_ets, "autoarima": baselines.arima, "kalman": baselines.kalman}
-FAST: dict[str, Callable[[Task, Floats], Floats]] = {
-    "plain_ses": baselines.plain,
-    "plain_ses_root": baselines.plain_root,
-    "seasonal_naive": baselines.seasonal_naive,
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,11 +57,9 @@ def figures(
     tell: Callable[[str], None],
 ) -> list[Figures]:
     """Figures of every trace and warm-up."""
-    asked = dict(SLOW) if slow else {}
-    if slow and baselines.installed("prophet"):
-        asked["prophet"] = baselines.prophet
-    elif slow:
-        tell("prophet is not installed: left out")
+    asked = {name: make for name, make in baselines.SLOW.items() if slow and name not in baselines.missing()}
+    for name in baselines.missing() if slow else ():
+        tell(f"{name} is not installed: left out")
     out = []
     for trace in traces:
         tell(f"baselines on {trace.name}")
@@ -84,7 +76,7 @@ def _figures(
 ) -> Figures:
     trace = task.trace
     came = np.where(trace.origins >= trace.scored_from, task.came[trace.origins], np.nan)
-    others = {name: make(task, level)[trace.origins] for name, make in FAST.items()}
+    others = {name: make(task, level)[trace.origins] for name, make in baselines.FAST.items()}
     if trace.long and slow:
         known = np.flatnonzero(~np.isnan(came))
         places = known[np.linspace(0, len(known) - 1, min(SAMPLES, len(known))).astype(np.intp)]
@@ -92,7 +84,7 @@ def _figures(
             others[name] = np.full_like(mine, np.nan)
             others[name][places] = make(task, trace.origins[places].tolist())
     block = max(round(BLOCK / (trace.every * trace.step)), 1)
-    q95 = task.quantiles.index(0.95)
+    q95 = task.probabilities.index(0.95)
     return Figures(
         trace=trace.name,
         held_out=trace.held_out,
@@ -101,7 +93,7 @@ def _figures(
         scored=int(np.count_nonzero(~np.isnan(came))),
         coverage=_named(task, scoring.coverage(came, mine)),
         worst_block=scoring.worst_block(came, mine[:, q95], block),
-        pinball=_named(task, scoring.pinball(came, mine, task.quantiles)),
+        pinball=_named(task, scoring.pinball(came, mine, task.probabilities)),
         ratios={name: _named(task, _ratio(task, came, mine, bounds)) for name, bounds in others.items()},
         baseline_coverage={name: _named(task, scoring.coverage(came, bounds)) for name, bounds in others.items()},
     )
@@ -109,15 +101,15 @@ def _figures(
 
 def _ratio(task: Task, came: Floats, mine: Floats, other: Floats) -> Floats:
     both = np.where(np.isnan(mine) | np.isnan(other), np.nan, came[:, None])
-    own = [scoring.pinball(both[:, j], mine[:, [j]], (q,))[0] for j, q in enumerate(task.quantiles)]
-    his = [scoring.pinball(both[:, j], other[:, [j]], (q,))[0] for j, q in enumerate(task.quantiles)]
+    own = [scoring.pinball(both[:, j], mine[:, [j]], (q,))[0] for j, q in enumerate(task.probabilities)]
+    his = [scoring.pinball(both[:, j], other[:, [j]], (q,))[0] for j, q in enumerate(task.probabilities)]
     # Where the baseline errs by nothing (a trace that is silent for days), no ratio says anything.
     least = 1e-9 * (1 + float(np.nanmax(came, initial=0.0)))
     return np.array([a / b if b > least else np.nan for a, b in zip(own, his, strict=True)])
 
 
 def _named(task: Task, values: Floats) -> dict[float, float]:
-    return dict(zip(task.quantiles, np.asarray(values).tolist(), strict=True))
+    return dict(zip(task.probabilities, np.asarray(values).tolist(), strict=True))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,7 +5,7 @@ import importlib
 import importlib.util
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -13,13 +13,41 @@ from statsforecast.models import AutoARIMA, AutoETS, SimpleExponentialSmoothingO
 
 from models.forecasting import conformal
 from models.forecasting.settings import DAY
-from models.series import Floats
-from predictor.replay.backtest import Replayed
+from models.series import Floats, Series
+from predictor.replay.backtest import Indices
 
 WINDOW = 7200.0  # seconds a model is fitted on, as for the level in the service
 LEAST = 10  # points: what the rival planner waits for
 BATCH = 2000
 MEDIAN = 0.5
+
+
+class Case(Protocol):
+    """What is forecast and when; a `Replayed` is one, and so is what the benchmark asks."""
+
+    @property
+    def series(self) -> Series:
+        """The whole history."""
+
+    @property
+    def origins(self) -> Indices:
+        """Indices of the newest point known at each origin, shape (n,)."""
+
+    @property
+    def came(self) -> Floats:
+        """Largest value over the horizon of each origin, shape (n,); NaN where unknown."""
+
+    @property
+    def probabilities(self) -> tuple[float, ...]:
+        """Of the quantiles."""
+
+    @property
+    def steps(self) -> int:
+        """Grid steps of the horizon."""
+
+    @property
+    def every(self) -> int:
+        """Grid steps between two origins."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -36,10 +64,10 @@ class Rival:
     name: str
     text: str
     sampled: bool
-    bounds: Callable[[Replayed, Sequence[int]], Floats]
+    bounds: Callable[[Case, Sequence[int]], Floats]
 
 
-def window(one: Replayed, place: int) -> Floats:
+def window(one: Case, place: int) -> Floats:
     """Known values of the two hours that end at an origin, at least ten steps long."""
     end = int(one.origins[place]) + 1
     values = one.series.values  # noqa: PD011  (no frame)
@@ -47,7 +75,7 @@ def window(one: Replayed, place: int) -> Floats:
     return np.asarray(tail[~np.isnan(tail)])
 
 
-def ses(one: Replayed, places: Sequence[int]) -> Floats:
+def ses(one: Case, places: Sequence[int]) -> Floats:
     """Level by optimised simple exponential smoothing, shape (places,)."""
     model, out = SimpleExponentialSmoothingOptimized(), np.full(len(places), np.nan)
     for i, place in enumerate(places):
@@ -57,33 +85,38 @@ def ses(one: Replayed, places: Sequence[int]) -> Floats:
     return out
 
 
-def level(one: Replayed, places: Sequence[int]) -> Floats:
+def level(one: Case, places: Sequence[int]) -> Floats:
     """The present level, whatever the probability."""
     return _same(ses(one, places), one)
 
 
-def last_value(one: Replayed, places: Sequence[int]) -> Floats:
+def last_value(one: Case, places: Sequence[int]) -> Floats:
     """The last known value, whatever the probability: the planner's `constant`."""
     known = [window(one, place) for place in places]
     return _same(np.array([values[-1] if len(values) else np.nan for values in known]), one)
 
 
-def conformal_ses(one: Replayed, places: Sequence[int]) -> Floats:
+def conformal_ses(one: Case, places: Sequence[int]) -> Floats:
     """SES plus split-conformal quantiles of a day of its past misses, in the unit of the values."""
-    return _around(one, ses(one, range(len(one.origins))))[list(places)]
+    return around(one, ses(one, range(len(one.origins))))[list(places)]
 
 
-def seasonal_naive(one: Replayed, places: Sequence[int]) -> Floats:
+def seasonal_naive(one: Case, places: Sequence[int]) -> Floats:
     """What came over the same horizon a day ago (on the first day: SES), plus its own split-conformal quantiles."""
+    return seasonal_around(one, ses(one, range(len(one.origins))))[list(places)]
+
+
+def seasonal_around(one: Case, first_day: Floats) -> Floats:
+    """The same at all origins; `first_day` stands in where there is no yesterday."""
     back = max(round(DAY / (one.every * one.series.step)), 1)
     before = np.concatenate([np.full(back, np.nan), one.came])[: len(one.came)]
     # A horizon of a day ago has passed unless it is longer than a day: then it would be the future.
     if one.steps * one.series.step > DAY:
         before[:] = np.nan
-    return _around(one, np.where(np.isnan(before), ses(one, range(len(one.origins))), before))[list(places)]
+    return around(one, np.where(np.isnan(before), first_day, before))
 
 
-def _around(one: Replayed, centre: Floats) -> Floats:
+def around(one: Case, centre: Floats) -> Floats:
     """Centre plus quantiles of a day of scores, of those only whose horizon has passed."""
     lag = -(-one.steps // one.every)
     width = max(round(DAY / (one.every * one.series.step)), 1)
@@ -93,7 +126,7 @@ def _around(one: Replayed, centre: Floats) -> Floats:
     return np.asarray(np.maximum.accumulate(centre[:, None] + np.concatenate(parts), axis=1))
 
 
-def native_ets(one: Replayed, places: Sequence[int]) -> Floats:
+def native_ets(one: Case, places: Sequence[int]) -> Floats:
     """Largest upper limit of AutoETS's own intervals over the horizon."""
     asked: list[Any] = [round(200 * q - 100, 6) for q in one.probabilities if q > MEDIAN]
 
@@ -106,17 +139,17 @@ def native_ets(one: Replayed, places: Sequence[int]) -> Floats:
     return _fitted(one, places, bounds)
 
 
-def arima(one: Replayed, places: Sequence[int]) -> Floats:
+def arima(one: Case, places: Sequence[int]) -> Floats:
     """Largest point forecast of an automatic ARIMA: the planner has no quantiles."""
     return _fitted(one, places, lambda known: np.max(AutoARIMA().forecast(y=known, h=one.steps)["mean"]))
 
 
-def kalman(one: Replayed, places: Sequence[int]) -> Floats:
+def kalman(one: Case, places: Sequence[int]) -> Floats:
     """Largest point forecast of a local linear trend: noise diag(1, .1), observation noise 10, as the planner has."""
     return _fitted(one, places, lambda known: np.float64(np.max(_local_trend(known, one.steps))))
 
 
-def prophet(one: Replayed, places: Sequence[int]) -> Floats:
+def prophet(one: Case, places: Sequence[int]) -> Floats:
     """Largest point forecast of Prophet, refitted on the last 50 points as the planner does."""
     model = importlib.import_module("prophet").Prophet
 
@@ -130,7 +163,7 @@ def prophet(one: Replayed, places: Sequence[int]) -> Floats:
     return _fitted(one, places, bounds)
 
 
-def _fitted(one: Replayed, places: Sequence[int], bounds: Callable[[Floats], Floats | np.float64]) -> Floats:
+def _fitted(one: Case, places: Sequence[int], bounds: Callable[[Floats], Floats | np.float64]) -> Floats:
     """Bounds from a model fitted at each place; NaN with too few points, or where the model gives up."""
     out = np.full((len(places), len(one.probabilities)), np.nan)
     for i, place in enumerate(places):
@@ -157,7 +190,7 @@ def _local_trend(known: Floats, steps: int) -> Floats:
     return np.asarray(state[0] + state[1] * np.arange(1, steps + 1))
 
 
-def _same(values: Floats, one: Replayed) -> Floats:
+def _same(values: Floats, one: Case) -> Floats:
     return np.repeat(values[:, None], len(one.probabilities), axis=1)
 
 
