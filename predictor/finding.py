@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _log = structlog.stdlib.get_logger("floorcast")
 
 
+ASLEEP = 1.0  # seconds between two looks at whether it has been switched on
+
+
 class Finding:
     """Looks through the cluster in a thread of its own, which ends when `stop` is set.
 
@@ -61,7 +64,8 @@ class Finding:
     def _run(self) -> None:
         while True:
             self.look()
-            if self._stop.wait(self._asked().every):
+            asked = self._asked()
+            if self._stop.wait(asked.every if asked.enabled else ASLEEP):
                 return
 
     def _tell(self, refused: Refused | None) -> None:
