@@ -17,8 +17,8 @@ HOUR = 3600.0
 
 
 def colours(raced: Sequence[Raced]) -> dict[str, str]:
-    """A class of the style sheet for each policy."""
-    return {one.name: f"c{i % 10}" for i, one in enumerate(raced)}
+    """Classes of the style sheet for each policy: a colour, and a dash where the colours begin anew."""
+    return {one.name: f"c{i % 10} d{i // 10}" for i, one in enumerate(raced)}
 
 
 def timeline(one: Timeline, *, rate: float, start: float) -> str:
