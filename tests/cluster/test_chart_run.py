@@ -45,7 +45,7 @@ def is_alive(pod: kubelet.Pod) -> bool:
 
 def await_alive(pods: kubelet.Kubelet) -> kubelet.Pod:
     (pod,) = pods.await_pods(1)
-    waiting.until(lambda: is_alive(pod), within_s=120, what="200 from /healthz", every_s=0.25)
+    waiting.until(lambda: is_alive(pod), within_s=240, what="200 from /healthz", every_s=0.25)
     return pod
 
 
