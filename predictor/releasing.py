@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from predictor import wiring
 from predictor.clock import SystemClock
-from predictor.cluster import discovery, marks
+from predictor.cluster import discovery, errors, marks
 from predictor.cluster.client import Api
 from predictor.cluster.workloads import ClusterWorkloads
 from predictor.errors import ConfigurationError
@@ -102,13 +102,20 @@ def give_back(workloads: ClusterWorkloads, targets: Sequence[Target], *, note: s
     complete = True
     for target in targets:
         outcome = workloads.release(target, note=note)
-        complete = complete and isinstance(outcome, Written)
+        complete = complete and (isinstance(outcome, Written) or _is_gone(outcome))
         sys.stdout.write(f"{target.key}: {_told(outcome)}\n")
         sys.stdout.flush()  # the next one may hang, and whoever waits should see what is done
     return complete
 
 
+def _is_gone(outcome: Refused) -> bool:
+    """Nothing is left to give back; that must not keep an uninstall from going on."""
+    return outcome.reason == errors.NotFoundError.reason
+
+
 def _told(outcome: Written | Refused) -> str:
     if isinstance(outcome, Written):
         return f"released, {outcome.replicas} stands"
+    if _is_gone(outcome):
+        return f"nothing to release: {outcome.detail}"
     return f"not released: {outcome.reason}: {outcome.detail}"
