@@ -94,10 +94,15 @@ def condition(thing: object, kind: str) -> Json:
 
 def manager_of(thing: object, *path: str) -> str:
     """Who wrote the field at `path` last, by `metadata.managedFields`; empty where that is not recorded."""
+    return next(iter(managers_of(thing, *path)), "")
+
+
+def managers_of(thing: object, *path: str) -> tuple[str, ...]:
+    """Who claims the field at `path`, the last writer first: those who apply the same value share it."""
     keys = [f"f:{key}" for key in path]
     held = [
         (instant(entry, "time") or 0.0, text(entry, "manager"))
         for entry in mappings(thing, "metadata", "managedFields")
         if keys[-1] in mapping(entry, "fieldsV1", *keys[:-1])
     ]
-    return max(held, default=(0.0, ""))[1]
+    return tuple(manager for _, manager in sorted(held, reverse=True))

@@ -80,7 +80,7 @@ class FloorActuator:
             problem=self.kind.problem(thing),
             adopted=marks.ours(live, found),
             advice=self.kind.hands_off(thing),
-            manager=self.manager(thing),
+            managers=fields.managers_of(thing, *self.kind.path),
         )
 
     def read(self, thing: Object) -> tuple[int, str]:

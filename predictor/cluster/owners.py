@@ -30,7 +30,7 @@ class Number:
         problem: what the owner reports to be wrong with its scaling; empty when nothing.
         adopted: the live value is one that Floorcast wrote earlier.
         advice: why it must not be written, while it can be advised on; None when it may be.
-        manager: the field manager who set it last; empty where that is not recorded.
+        managers: the field managers who claim it, the last writer first.
     """
 
     owner: Owner
@@ -41,4 +41,4 @@ class Number:
     problem: str = ""
     adopted: bool = False
     advice: NotOursError | None = None
-    manager: str = ""
+    managers: tuple[str, ...] = ()

@@ -253,11 +253,11 @@ def _noted(thing: Json, workload: Json, *, now: float) -> NotOursError | None:
 
 def _in_a_repository(thing: Json, number: Number, target: Target) -> NotOursError | None:
     """The field was set by a GitOps tool, which would set it again; told before the first write."""
-    applied = number.manager.startswith(GITOPS)
-    if not applied or target.gitops_ignored or marks.present(thing):
+    tool = next((one for one in number.managers if one.startswith(GITOPS)), "")
+    if not tool or target.gitops_ignored or marks.present(thing):
         return None
     return errors.OwnedByGitOpsError(
-        f"{number.thing.kind} {number.thing.name}: the number was set by {number.manager}, which would undo a change;"
+        f"{number.thing.kind} {number.thing.name}: the number was set by {tool}, which would undo a change;"
         " only advice is given: take the field out of the repository or let the tool ignore it, and set gitops_ignored"
         " (docs/ownership.md)"
     )

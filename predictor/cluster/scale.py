@@ -46,10 +46,10 @@ class ScaleActuator:
             standing=self.count(workload, target),
             base=target.minimum,
             maximum=target.maximum,
-            adopted=self.manager(workload) == client.FIELD_MANAGER,
+            adopted=_is_ours(workload, target),
             advice=made(workload, target),
             problem=_problem(workload, target),
-            manager=self.manager(workload),
+            managers=fields.managers_of(workload, "spec", "replicas"),
         )
 
     def count(self, workload: Json, target: Target) -> int:
@@ -145,6 +145,18 @@ def made(workload: Json, target: Target) -> NotOursError | None:
         f"{target.kind} {target.key} is made by {above}, which would undo a change of its replicas; only advice is"
         f" given: {MAKERS.get(kind, f'set the replicas of the {kind} by hand')}"
     )
+
+
+def _is_ours(workload: Json, target: Target) -> bool:
+    """Whether we set the count last. Where the count stands in a kind that is not known, nobody tells.
+
+    There it is ours as long as our entry for the scale subresource has not lost its field to somebody else.
+    """
+    if not target.resource:
+        return fields.manager_of(workload, "spec", "replicas") == client.FIELD_MANAGER
+    entries = fields.mappings(workload, "metadata", "managedFields")
+    names = {fields.text(one, "manager") for one in entries if fields.text(one, "subresource") == "scale"}
+    return client.FIELD_MANAGER in names
 
 
 def _problem(workload: Json, target: Target) -> str:

@@ -152,6 +152,19 @@ def test_a_number_that_a_gitops_tool_set_is_not_even_tried(server: FakeApiServer
     assert trusted.advice is None
 
 
+def test_a_tool_that_shares_the_field_with_somebody_else_would_set_it_too(
+    server: FakeApiServer, workloads: ClusterWorkloads
+) -> None:
+    """Who applies the same value owns it as well."""
+    revert(server, by="argocd-controller")
+    entries = server.objects[HPAS, "llm", "vllm-hpa"]["metadata"]["managedFields"]
+    shared = [*entries, {**entries[0], "manager": "zoe", "time": objects.at(60)}]
+    server.change(HPAS, "llm", "vllm-hpa", metadata={"managedFields": shared})
+    state = look(workloads)
+    assert state.advice is not None
+    assert "set by argocd-controller" in state.advice.detail
+
+
 def test_scaled_counts_are_contested_too_and_no_note_is_left_on_a_workload(
     server: FakeApiServer, workloads: ClusterWorkloads
 ) -> None:

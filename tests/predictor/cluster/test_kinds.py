@@ -99,6 +99,10 @@ def test_any_kind_with_a_scale_is_scaled_by_it(server: FakeApiServer, workloads:
     state = observed(workloads, OTHER)
     assert (state.owner, state.standing, state.replicas, state.supply.ready) == (Owner.SCALE, 3, 3, 1)
     assert workloads.write(OTHER, 5, seen=state, now=NOW) == Written(5)
+    assert not state.adopted
+    entry = {"manager": "floorcast", "subresource": "scale", "fieldsV1": {"f:spec": {"f:workers": {"f:count": {}}}}}
+    server.change("modelservers", "llm", "vllm", metadata={"managedFields": [entry]})
+    assert observed(workloads, OTHER).adopted
 
 
 def test_a_kind_whose_scale_names_no_pods_is_refused_before_anything_is_decided(
