@@ -24,6 +24,7 @@ class Entry:
         field_manager: as given in the request, else what the server derives from the user agent.
         body: the object or patch that was sent; None for reads.
         code: HTTP status of the answer.
+        dry_run: it went through all checks and changed nothing.
     """
 
     at: datetime
@@ -35,6 +36,7 @@ class Entry:
     field_manager: str
     body: Any
     code: int
+    dry_run: bool = False
 
 
 class AuditLog:
@@ -55,11 +57,17 @@ class AuditLog:
         return [_entry(json.loads(line)) for line in lines]
 
     def writes(self, *, since: int = 0, user: str | None = None, resource: str | None = None) -> list[Entry]:
-        """Return the writes after `since`, of one user or on one resource where given; refused ones included."""
+        """Return the writes after `since`, of one user or on one resource where given; refused ones included.
+
+        A dry run is none.
+        """
         return [
             entry
             for entry in self.entries(since=since)
-            if entry.verb in WRITES and user in (None, entry.user) and resource in (None, entry.resource)
+            if entry.verb in WRITES
+            and not entry.dry_run
+            and user in (None, entry.user)
+            and resource in (None, entry.resource)
         ]
 
     def await_write(self, matching: Callable[[Entry], bool], *, since: int = 0, within_s: float = 30.0) -> Entry:
@@ -84,6 +92,7 @@ def _entry(event: dict[str, Any]) -> Entry:
         field_manager=_field_manager(event),
         body=event.get("requestObject"),
         code=event.get("responseStatus", {}).get("code", 0),
+        dry_run="dryRun" in parse_qs(urlsplit(event["requestURI"]).query),
     )
 
 

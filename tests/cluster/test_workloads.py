@@ -16,9 +16,9 @@ from predictor.cluster.permissions import Purpose
 from predictor.cluster.workloads import ClusterWorkloads
 from predictor.ports import Owner, Refused, Workload, Written
 from predictor.targets import Kind, Target
+from tests.cluster import accounts, manifests, plane
 from tests.cluster import audit as audit_log
 from tests.cluster import kubectl as kubectl_tool
-from tests.cluster import manifests, plane
 from tests.fakes import cluster_objects as objects
 from tests.fakes.api_server import FakeApiServer
 from tests.servers import waiting
@@ -34,29 +34,7 @@ def login(cluster: plane.ControlPlane, namespace: str) -> Iterator[Login]:
     opened: list[Api] = []
 
     def as_account(*purposes: Purpose) -> Api:
-        name = f"account-{len(opened)}"
-        place = {"namespace": namespace, "name": name}
-        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}
-        cluster.kubectl.apply(
-            [
-                {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": place},
-                {
-                    "apiVersion": "rbac.authorization.k8s.io/v1",
-                    "kind": "Role",
-                    "metadata": place,
-                    "rules": permissions.rules(purposes),
-                },
-                {
-                    "apiVersion": "rbac.authorization.k8s.io/v1",
-                    "kind": "RoleBinding",
-                    "metadata": place,
-                    "roleRef": role,
-                    "subjects": [{"kind": "ServiceAccount", **place}],
-                },
-            ]
-        )
-        token = cluster.service_account_token(namespace, name)
-        opened.append(Api(Access(kubeconfig=cluster.kubeconfig_for(token))))
+        opened.append(Api(accounts.login(cluster, namespace, f"account-{len(opened)}", purposes)))
         return opened[-1]
 
     yield as_account
@@ -143,7 +121,9 @@ def test_a_floor_moves_the_deployment_through_the_hpa_and_not_through_us(
     assert [(entry.resource, entry.field_manager, entry.code) for entry in ours] == [(HPAS, "floorcast", 200)]
     scaled = [entry.user for entry in audit.writes(since=since, resource="deployments/scale")]
     assert set(scaled) == {"system:serviceaccount:kube-system:horizontal-pod-autoscaler"}
-    assert hpa(kubectl, target)["metadata"]["annotations"] == {marks.ORIGINAL: "2", marks.LAST_WRITTEN: "4"}
+    annotations = hpa(kubectl, target)["metadata"]["annotations"]
+    assert annotations.pop(marks.STATUS).endswith("minReplicas 2 -> 4 by Floorcast; own minimum 2, at most 6")
+    assert annotations == {marks.ORIGINAL: "2", marks.LAST_WRITTEN: "4"}
 
 
 @pytest.mark.usefixtures("with_hpa")
@@ -229,7 +209,7 @@ def test_a_release_leaves_no_trace_but_the_original(
 def test_everything_in_a_namespace_is_released_by_its_marks(login: Login, target: Target) -> None:
     write(ClusterWorkloads(login(*Purpose)), target, 5)
     later = ClusterWorkloads(login(Purpose.OBSERVE, Purpose.WRITE_HPA))
-    assert later.release_all(target.namespace) == {target.key: Written(2)}
+    assert later.release_all(target.namespace) == {f"HorizontalPodAutoscaler {target.key}": Written(2)}
 
 
 @pytest.mark.usefixtures("without_hpa")
@@ -311,9 +291,10 @@ def test_who_may_do_nothing_is_told_so_for_every_target(login: Login, target: Ta
 
 def test_the_check_names_what_a_role_lacks_and_nothing_it_has(login: Login, namespace: str) -> None:
     api = login(Purpose.OBSERVE, Purpose.EVENTS)
-    missing = permissions.check_permissions(api, {namespace: list(Purpose)})
-    assert {one.permission.purpose for one in missing} == {Purpose.WRITE_HPA, Purpose.WRITE_SCALE}
-    assert permissions.check_permissions(api, {namespace: [Purpose.OBSERVE]}) == []
+    missing = permissions.check_permissions(api, {namespace: permissions.PERMISSIONS})
+    assert {one.permission.purpose for one in missing} == set(Purpose) - {Purpose.OBSERVE, Purpose.EVENTS}
+    observing = [one for one in permissions.PERMISSIONS if one.purpose is Purpose.OBSERVE]
+    assert permissions.check_permissions(api, {namespace: observing}) == []
 
 
 def test_a_token_nobody_gave_out_is_unauthorized(cluster: plane.ControlPlane, target: Target) -> None:
