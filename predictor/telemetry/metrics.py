@@ -138,7 +138,7 @@ class Metrics:
         self._slate.put(table.STALLED, key, value=entry.stalled)
 
     def counterfactual(self, key: str, found: Mapping[str, Mapping[str, Mapping[str, float]]] | None) -> None:
-        """What Floorcast would have changed, as `floorcast counterfactual --json` says it; None when that is not known."""
+        """What Floorcast would have changed, as `floorcast counterfactual --json` says it; None when not known."""
         ran, difference = (found[name] if found else {} for name in ("ran", "difference"))
         shown = [name for name in difference if name != "cost"]  # a price is the reader's
         for metric, figures, part in (
