@@ -41,8 +41,8 @@ def measured(scores: npt.NDArray[np.floating], probabilities: tuple[float, ...])
     known = ordered if count.min(initial=0) == ordered.shape[1] else np.nan_to_num(ordered, copy=False)
     sums = np.cumsum(known, axis=1, dtype=np.float64)
     whole = sums[:, -1:]
-    above = whole - np.take_along_axis(sums, at, axis=1) - (count - at - 1) * values
-    losses = (np.asarray(probabilities) * (whole - count * values) + above) / np.maximum(count, 1)
+    below = (at + 1) * values - np.take_along_axis(sums, at, axis=1)
+    losses = (np.asarray(probabilities) * (whole - count * values) + below) / np.maximum(count, 1)
     return Measured(values, np.nan_to_num(losses))
 
 

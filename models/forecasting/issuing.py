@@ -89,7 +89,7 @@ def _names(lanes: Lanes, plan: Plan) -> list[Mapping[float, str]]:
 def _bounds(lanes: Lanes, plan: Plan, window: Window) -> Floats:
     """Quantiles in the unit of the signal, shape (lanes, quantiles)."""
     level = levels.root(window.levels)
-    own = learning.combined(lanes, level, _guess(lanes, plan, window)).bounds
+    own = learning.combined(lanes, level, _guess(lanes, plan, window))
     prior = level[:, None] + window.sigma[:, None] * _prior(lanes, plan)
     count = lanes.seen[:, None]
     weight = count / (count + plan.settings.cold_scores)

@@ -111,7 +111,6 @@ class Lanes:
         noise_inputs: inputs of the spread's regression there, shape (lanes, delay, z).
         guesses: plain jump, weighted jump, spread and weight there, shape (lanes, delay, 4).
         bounds: quantiles forecast there, as roots, shape (lanes, delay, quantiles).
-        widths: width of the band there, likewise, shape (lanes, delay).
         plain: regression of the jump.
         weighted: the same with noisy times weighing less.
         spread: regression of the absolute miss.
@@ -135,7 +134,6 @@ class Lanes:
     noise_inputs: Floats
     guesses: Floats
     bounds: Floats
-    widths: Floats
     plain: Ridge
     weighted: Ridge
     spread: Ridge
@@ -164,7 +162,6 @@ class Lanes:
             noise_inputs=np.zeros((n, delay, z)),
             guesses=np.full((n, delay, 4), np.nan),
             bounds=np.full((n, delay, probabilities), np.nan),
-            widths=np.full((n, delay), np.nan),
             plain=Ridge.empty(n, p),
             weighted=Ridge.empty(n, p),
             spread=Ridge.empty(n, z),

@@ -15,7 +15,6 @@ SHARPNESS = 32.0  # an expert with 2 % more loss gets half the weight: nearly a 
 # faded to .99^1440 = 5e-7 of what it was then, and that was five widths of the band at the very most.
 SETTLING = 1440
 TOGETHER = 256  # lanes whose scores are sorted at a time: 10 MB while it lasts, in the cache
-CLEAR = 0.05  # widths of the band above a bound from which on a miss counts in full
 LARGEST = 65504.0  # of a half-precision number: the root of four billion requests
 UNIT = np.float32(16)  # of the scores that are kept: the largest is then the root of a trillion requests
 _SOME = 0.3  # roots: added to a spread wherever one is divided by, so that a silent series divides by no zero
@@ -151,9 +150,8 @@ def _learn(lanes: Lanes, plan: Plan, chunk: Chunk, settle_from: int) -> None:
         lanes.noise_inputs[:, slot] = guess.noise_inputs
         lanes.guesses[:, slot] = guess.values
         if origin >= settle_from:
-            band = combined(lanes, view.level[:, i], guess.values)
-            lanes.bounds[:, slot] = np.maximum(band.bounds, (view.level + view.inputs[..., 1])[:, i, None])
-            lanes.widths[:, slot] = band.width
+            bounds = combined(lanes, view.level[:, i], guess.values)
+            lanes.bounds[:, slot] = np.maximum(bounds, (view.level + view.inputs[..., 1])[:, i, None])
 
 
 def score(lanes: Lanes, plan: Plan, origin: int, jump: Floats, slots: Ints) -> None:
@@ -178,7 +176,7 @@ def score(lanes: Lanes, plan: Plan, origin: int, jump: Floats, slots: Ints) -> N
     lanes.scores[:, :, column] = rounded_up(np.where(ok[:, None], scores / UNIT, np.nan))
     lanes.spreads[:, column] = np.where(ok, np.clip(spread, 0.0, LARGEST), 1.0)
     came = np.where(ok, lanes.roots[rows, slots] + jump, np.nan)
-    _correct(lanes, plan, came, Band(lanes.bounds[rows, slots], lanes.widths[rows, slots]))
+    _correct(lanes, plan, came, lanes.bounds[rows, slots])
 
 
 def rounded_up(scores: Floats) -> Halves:
@@ -189,24 +187,14 @@ def rounded_up(scores: Floats) -> Halves:
     return halves
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Band:
-    """Quantiles as roots, shape (lanes, quantiles), and how far the outermost lie apart, shape (lanes,)."""
-
-    bounds: Floats
-    width: Floats
-
-
-def _correct(lanes: Lanes, plan: Plan, came: Floats, said: Band) -> None:
+def _correct(lanes: Lanes, plan: Plan, came: Floats, bound: Floats) -> None:
     """Adaptive conformal correction: a miss widens by q, a hit narrows by 1 - q, in units of `reaction`.
 
-    Source: Gibbs and Candes (2021), with a leak that forgets. A miss by less than `CLEAR` widths counts in part: where
-    it counted in full, a difference of 1e-12 in the load could move the next bounds by `reaction`.
+    Source: Gibbs and Candes (2021), with a leak that forgets.
     """
     probabilities = np.asarray(plan.settings.quantiles)
-    above = came[:, None] - said.bounds
-    ok = ~np.isnan(above)
-    missed = np.clip(above / (CLEAR * said.width[:, None]), 0.0, 1.0)
+    ok = ~np.isnan(came)[:, None] & ~np.isnan(bound)
+    missed = came[:, None] > bound + 1e-9
     push = plan.settings.reaction * (missed - (1 - probabilities))
     lanes.shift = np.where(ok, plan.settings.forgetting * (lanes.shift + push), lanes.shift)
 
@@ -265,8 +253,8 @@ def _measure(lanes: Lanes, plan: Plan, part: int, rows: Ints) -> None:
     lanes.shares[rows] = shares / shares.sum(axis=1, keepdims=True)
 
 
-def combined(lanes: Lanes, level: Floats, guess: Floats) -> Band:
-    """The experts' quantiles by their shares, corrected by what came lately.
+def combined(lanes: Lanes, level: Floats, guess: Floats) -> Floats:
+    """Quantiles as roots, shape (lanes, quantiles): shares of the experts, corrected by what came lately.
 
     Args:
         lanes: whose quantiles, shares and correction are used.
@@ -279,5 +267,4 @@ def combined(lanes: Lanes, level: Floats, guess: Floats) -> Band:
     )
     own = (lanes.shares * jumps).sum(axis=1)
     width = np.maximum(own[:, -1:] - own[:, :1], _SOME)
-    bounds = np.maximum.accumulate(level[:, None] + own + lanes.shift * width, axis=1)
-    return Band(bounds, width[:, 0])
+    return np.maximum.accumulate(level[:, None] + own + lanes.shift * width, axis=1)

@@ -23,15 +23,15 @@ class ForecastSettings:
         level_window: history the level looks at: 2 h; longer windows follow a change of regime too slowly.
         spacing: distance between two origins at which past forecasts are scored: 2 min, since scores closer
             together repeat each other. Shorter seasons are followed at a thirtieth of their period.
-        score_window: time over which past scores make the quantiles: 48 h, 1440 of them. 90 of them reach only .976
-            where .99 is asked; a day of them loses 3 % more, 8 % at .99.
+        score_window: time over which past scores make the quantiles: 24 h, 720 of them; 90 of them reach only .976
+            where .99 is asked.
         previous: how many earlier seasons the usual jump is averaged over: 6, a week of days without today; fewer
             where eight days of history do not hold them.
         cold_scores: prior scores that a target without own scores starts from; they fade as own ones come in.
         half_life: origins after which a past one weighs half in the regressions: 720 (24 h at 2 min). Three days
             were not better, and a restart with eight days of history would not forget what came before them.
-        reaction: share of the band's width by which a miss widens it (adaptive conformal correction): .06. At .05
-            the worst three hours cover .02 less; at .07 .02 more, for 1 % more pinball loss.
+        reaction: share of the band's width by which a miss widens it (adaptive conformal correction): .05. At .02
+            the worst three hours cover .05 less; at .08 .01 more, for 2 % more pinball loss.
         forgetting: what is kept of that widening from one origin to the next: .99, gone after three hours.
     """
 
@@ -40,11 +40,11 @@ class ForecastSettings:
     zone: dt.tzinfo = dt.UTC
     level_window: float = 7200.0
     spacing: float = 120.0
-    score_window: float = 2 * DAY
+    score_window: float = DAY
     previous: int = 6
     cold_scores: int = 20
     half_life: float = 720.0
-    reaction: float = 0.06
+    reaction: float = 0.05
     forgetting: float = 0.99
 
     def __post_init__(self) -> None:
@@ -70,7 +70,7 @@ class ForecastSettings:
     def scores(self, step: float) -> int:
         """How many scores the window holds. On a grid coarser than `spacing` as many as on a fine one.
 
-        96 scores, two days on a grid of half hours, hold no .99.
+        48 scores, a day on a grid of half hours, hold no .99.
         """
         return max(round(self.score_window / min(self.origin_steps(step) * step, self.spacing)), 1)
 

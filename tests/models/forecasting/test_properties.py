@@ -68,7 +68,7 @@ def test_large_counts_scale(seed: int, factor: float) -> None:
 def test_large_counts_scale_but_for_the_rounding_of_what_is_remembered() -> None:
     # Jumps and scores are kept in half precision: the root of 10 rounds each of them differently by up to 5e-4, and
     # misses near the edge of a bound magnify that. Roots of 4 and 16 round nothing.
-    assert_scaled(3, 10.0, within=0.04)
+    assert_scaled(3, 10.0, within=0.06)
 
 
 @settings(max_examples=15, deadline=None)
