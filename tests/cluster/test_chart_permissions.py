@@ -1,0 +1,193 @@
+"""The chart's own account in real use: it is never refused anything, and each verb that it is granted is needed."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import requests
+
+from tests.cluster import audit as audit_log
+from tests.cluster import chart, kubectl, kubelet, manifests, plane, test_chart_run
+from tests.fakes.prometheus_api import Answer, PrometheusApi, Request, result, row
+from tests.servers import waiting
+
+CONCURRENCY = 6
+OURS = "app.kubernetes.io/part-of=floorcast"
+OF_KIND = {"llm": "Deployment", "plain": "Deployment", "set": "StatefulSet"}  # llm has an HPA
+# Each is needed by one of the three; KEDA's and KServe's are tried in test_keda.py and by the service's own tests.
+WRITING = (
+    ("get", "autoscaling", "horizontalpodautoscalers"),
+    ("patch", "autoscaling", "horizontalpodautoscalers"),
+    ("get", "apps", "deployments/scale"),
+    ("patch", "apps", "deployments/scale"),
+    ("get", "apps", "statefulsets/scale"),
+    ("patch", "apps", "statefulsets/scale"),
+    ("create", "", "events"),
+)
+LOOKED_AT = (
+    ("autoscaling", "horizontalpodautoscalers"),
+    ("apps", "deployments"),
+    ("apps", "statefulsets"),
+    ("apps", "replicasets"),
+    ("", "pods"),
+)
+Taken = tuple[str, str, str]
+
+
+class Load:
+    """A Prometheus that knows how many requests run, and nothing else: they need `replicas` of each target."""
+
+    def __init__(self, namespace: str) -> None:
+        self._namespace = namespace
+        self.replicas = 3
+        self.api = PrometheusApi(self._answer)
+
+    def _answer(self, request: Request) -> Answer:
+        now = time.clock_gettime(time.CLOCK_REALTIME)
+        if request.query == "time()":
+            scalar = {"resultType": "scalar", "result": [now, str(now)]}
+            return Answer(json.dumps({"status": "success", "data": scalar}).encode())
+        if "num_requests_running" not in request.query or request.path.endswith("query_range"):
+            return result([], kind="matrix" if request.path.endswith("query_range") else "vector")
+        value = now - 1 if "timestamp(" in request.query else CONCURRENCY * self.replicas
+        return result([row(value, namespace=self._namespace, model_name=name) for name in OF_KIND])
+
+
+class Installed:
+    """The service of one installation, and what stands in the cluster for it."""
+
+    def __init__(self, control_plane: plane.ControlPlane, pods: kubelet.Kubelet, namespace: str) -> None:
+        self._kubectl = control_plane.kubectl
+        self._namespace = namespace
+        self.account = f"system:serviceaccount:{pods.namespace}:floorcast"
+        (self.pod,) = pods.await_pods(1)
+
+    def floors(self) -> list[int]:
+        """What stands for each target: a minimum, and two replica counts."""
+        place = f"--namespace={self._namespace}"
+        return [
+            self._kubectl.json("get", "hpa", "llm", place)["spec"]["minReplicas"],
+            self._kubectl.json("get", "deployment", "plain", place)["spec"]["replicas"],
+            self._kubectl.json("get", "statefulset", "set", place)["spec"]["replicas"],
+        ]
+
+    def await_floors(self, replicas: int) -> None:
+        waiting.until(lambda: min(self.floors()) >= replicas, within_s=60, what=f"floors of {replicas}", every_s=0.5)
+
+    def unnoticed(self, *taken: Taken, since: int) -> list[Taken]:
+        """Of these verbs, those that the log does not name as missing within a minute, after so many characters."""
+
+        def left() -> list[Taken]:
+            return [one for one in taken if _rule(*one) not in self.pod.log[since:]]
+
+        try:
+            waiting.until(lambda: not left(), within_s=60, what="every rule named", every_s=0.25)
+        except TimeoutError:
+            return left()
+        return []
+
+    def await_no_refusal(self) -> None:
+        def fine() -> bool:
+            targets = requests.get(f"{self.pod.url}/api/state", timeout=5).json()["targets"].values()
+            return all(one["workload"] and not one["refused"] for one in targets)
+
+        waiting.until(fine, within_s=60, what="no target refused", every_s=0.5)
+
+    @contextmanager
+    def without(self, *taken: Taken) -> Iterator[None]:
+        """Take these verbs from the roles that grant them."""
+        place = f"--namespace={self._namespace}"
+        roles = self._kubectl.json("get", "roles", place, f"--selector={OURS}")["items"]
+        for role in roles:
+            left = [_less(rule, taken) for rule in role["rules"]]
+            self._patch(place, role, [rule for rule in left if rule["verbs"]])
+        yield
+        for role in roles:
+            self._patch(place, role, role["rules"])
+
+    def _patch(self, place: str, role: dict[str, Any], rules: list[dict[str, Any]]) -> None:
+        change = ("--type=merge", f"--patch={json.dumps({'rules': rules})}")
+        self._kubectl("patch", "role", role["metadata"]["name"], place, *change)
+
+
+def _less(rule: dict[str, Any], taken: tuple[Taken, ...]) -> dict[str, Any]:
+    gone = {verb for verb, group, resource in taken if (rule["apiGroups"], rule["resources"]) == ([group], [resource])}
+    return {**rule, "verbs": [one for one in rule["verbs"] if one not in gone]}
+
+
+def _rule(verb: str, group: str, resource: str) -> str:
+    """How the log, which is JSON, words a missing rule."""
+    return json.dumps(f'apiGroups: ["{group}"], resources: ["{resource}"], verbs: ["{verb}"]')[1:-1]
+
+
+@pytest.fixture
+def workloads(namespace: str, kubectl: kubectl.Kubectl) -> None:
+    llm = manifests.deployment(manifests.Workload(namespace, "llm"))
+    plain = manifests.deployment(manifests.Workload(namespace, "plain"))
+    stateful = manifests.deployment(manifests.Workload(namespace, "set"))
+    stateful |= {"kind": "StatefulSet", "spec": {**stateful["spec"], "serviceName": "set"}}
+    kubectl.apply([llm, plain, stateful, manifests.hpa(manifests.Workload(namespace, "llm", max_replicas=99))])
+
+
+def values(namespace: str, prometheus: str, *, mode: str, grant: dict[str, bool]) -> dict[str, Any]:
+    targets = [
+        {"namespace": namespace, "name": name, "kind": kind, "model": name, "capacity": {"concurrency": CONCURRENCY}}
+        for name, kind in OF_KIND.items()
+    ]
+    config = {
+        "mode": mode,
+        "source": {"prometheus": {"url": prometheus, "timeout": 2, "budget": 2}},
+        "loops": {"slow": 5, "fast": 1},
+        # The median: a floor that runs ahead of the load would leave nothing to write at its next step.
+        "defaults": {"quantiles": {"raise": 0.5, "lower": 0.5}, "maximum": 99},
+        "targets": targets,
+    }
+    return {"config": config, "rbac": {"namespaces": [namespace], "grant": grant}}
+
+
+@contextmanager
+def running(
+    cluster: plane.ControlPlane, namespace: str, load: Load, *, mode: str, grant: dict[str, bool]
+) -> Iterator[Installed]:
+    home = f"{namespace}-floorcast"
+    helm = chart.Helm(cluster.state, cluster.kubeconfig)
+    with load.api, kubelet.Kubelet(cluster, home) as pods:
+        told = values(namespace, load.api.url, mode=mode, grant=grant)
+        helm("install", "floorcast", str(chart.CHART), f"--namespace={home}", values=told)
+        test_chart_run.await_alive(pods)
+        yield Installed(cluster, pods, namespace)
+        cluster.kubectl("delete", "namespace", home, "--wait=false")
+
+
+def refused(audit: audit_log.AuditLog, account: str, *, since: int) -> list[tuple[str, str]]:
+    return [(e.verb, e.resource) for e in audit.entries(since=since) if e.user == account and e.code in (401, 403)]
+
+
+@pytest.mark.timeout(900, func_only=True)
+@pytest.mark.usefixtures("workloads")
+def test_the_default_roles_are_enough_and_each_of_their_verbs_is_needed(
+    cluster: plane.ControlPlane, namespace: str, audit: audit_log.AuditLog
+) -> None:
+    load, since = Load(namespace), audit.mark()
+    with running(cluster, namespace, load, mode="control", grant={}) as service:
+        service.await_floors(load.replicas)
+        assert refused(audit, service.account, since=since) == []
+        unnoticed = []
+        for one in WRITING:
+            said = len(service.pod.log)
+            with service.without(one):
+                load.replicas = max(service.floors()) + 1  # nothing is written unless something changes
+                unnoticed += service.unnoticed(one, since=said)
+            service.await_no_refusal()
+            service.await_floors(load.replicas)
+        # What cannot be listed is told one kind at a time, Deployments first; what cannot be watched, all at once.
+        for taken in ((("list", "apps", "deployments"),), tuple(("watch", *place) for place in LOOKED_AT)):
+            said = len(service.pod.log)
+            with service.without(*taken):
+                service.pod.crash()  # a watch that was allowed goes on; what begins now is not
+                unnoticed += service.unnoticed(*taken, since=said)
+        service.await_no_refusal()
+        assert unnoticed == []
