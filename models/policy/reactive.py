@@ -18,9 +18,11 @@ def react(
 ) -> sizing.Planned:
     """The plan for the present load; None marks what is not known.
 
-    Arrivals and the visible backlog, spread over the drain time: (arrivals + backlog / drain) requests per second. How
-    many run at this instant makes no need beside them: it scatters around arrivals x duration with the square root of
-    itself, and the largest of many such looks is a replica or two too many (docs/decisions/0004).
+    Arrivals and the visible backlog, spread over the drain time: (arrivals + backlog / drain) requests per second.
+    Where the profile says what a replica serves, how many run at this instant makes no need beside them: it scatters
+    around arrivals x duration with the square root of itself, and the largest of many such looks is a replica or two
+    too many (docs/decisions/0004). Where all there is is the measured duration of requests that nobody slowed down,
+    what runs stays a need of its own: at the load that is planned for requests take longer.
 
     The backlog is what waits, and what runs beyond what the Ready replicas are planned to hold (engines that admit
     every request have no queue to show), less what the warming replicas will have worked off when one asked for now
@@ -42,7 +44,9 @@ def react(
         backlog = _backlog(objectives, load, waiting, supply)
         left = max(backlog - _worked_off(objectives, load, supply, lead), 0.0)
         arrivals = load.arrivals + left / max(objectives.drain, lead)
-        return sizing.plan(objectives.profile, sizing.Load(arrivals=arrivals, duration=load.duration), need)
+        told = sizing.throughput(objectives.profile) is not None
+        load = dataclasses.replace(load, arrivals=arrivals, in_flight=None if told else load.in_flight)
+        return sizing.plan(objectives.profile, load, need)
     if load.in_flight is not None and waiting is not None and supply.warming == 0:
         load = dataclasses.replace(load, in_flight=load.in_flight + waiting)
     return sizing.plan(objectives.profile, load, need)

@@ -78,6 +78,15 @@ def test_without_arrivals_what_waits_counts_as_in_flight() -> None:
     assert replicas(planned) == 3
 
 
+def test_what_runs_stays_a_need_where_only_the_duration_of_undisturbed_requests_is_known() -> None:
+    crowded = Load(in_flight=120, arrivals=10, duration=4)  # alone they take 4 s; at this load 12 s
+    planned = reactive.react(Objectives(Profile(concurrency=40)), crowded, waiting=0, supply=Supply(ready=3))
+    assert replicas(planned) == 3
+    told = Objectives(Profile(concurrency=40, duration=12))
+    assert replicas(reactive.react(told, crowded, waiting=0, supply=Supply(ready=3))) == 3
+    assert replicas(reactive.react(told, Load(in_flight=160, arrivals=10), waiting=0, supply=Supply(ready=4))) == 3
+
+
 def test_a_backlog_counts_as_in_flight_while_no_duration_turns_arrivals_into_replicas() -> None:
     unmeasured = Objectives(Profile(concurrency=40), drain=60)
     load = Load(in_flight=40, arrivals=16)
