@@ -62,7 +62,7 @@ def assert_scaled(seed: int, factor: float, *, within: float) -> None:
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 1000), st.sampled_from([4.0, 16.0]))
 def test_large_counts_scale(seed: int, factor: float) -> None:
-    assert_scaled(seed, factor, within=1e-6)
+    assert_scaled(seed, factor, within=1e-3)
 
 
 def test_large_counts_scale_but_for_the_rounding_of_what_is_remembered() -> None:
