@@ -15,7 +15,7 @@ CHECKOUT = Path(__file__).parents[3]
 CHART = CHECKOUT / "helm/floorcast"
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 DEFAULTS = yaml.safe_load((CHART / "values.yaml").read_text())
-FREE = ("affinity", "resources", "tolerations", "topologySpreadConstraints", "from", "egress", "global")
+FREE = ("affinity", "resources", "tolerations", "topologySpreadConstraints", "from", "scalerFrom", "egress", "global")
 
 
 def check(values: dict[str, Any]) -> None:
