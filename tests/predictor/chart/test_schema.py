@@ -36,7 +36,7 @@ def test_the_defaults_are_valid() -> None:
         {"rbac": {"grant": {"hpas": True}}},
         {"secretFiles": [{"name": "a", "mountPath": "/b", "key": "c"}]},
         {"config": {"modus": "control"}},
-        {"config": {"defaults": {"capacity": {"concurency": 4}}}},
+        {"config": {"defaults": {"capacity": {"concurrent": 4}}}},
         {"config": {"targets": [{"namespace": "llm", "name": "chat", "warmup": "5m"}]}},
     ],
 )
