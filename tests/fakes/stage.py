@@ -17,7 +17,7 @@ from tests.fakes.world import CALM, FakeClock, FakeRecorder, FakeSource, FakeWor
 
 PACE = Pace(slow=30, fast=10, signal_age=15)
 
-FLOOR = FloorSettings(hold=120, step_period=60)
+FLOOR = FloorSettings(hold=120, step_period=60, step_down_percent=0)
 
 TARGET = Target(
     namespace="llm",

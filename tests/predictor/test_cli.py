@@ -74,7 +74,7 @@ def test_a_wrong_command_line_is_exit_code_2(arguments: list[str]) -> None:
 
 def test_the_choices_of_the_demo_are_those_it_knows() -> None:
     parameters = inspect.signature(cli.demo).parameters
-    for name, known in (("owner", Owner), ("rival", Rival)):
+    for name, known in (("owner", (Owner.HPA, Owner.SCALE)), ("rival", Rival)):
         choices = typing.get_args(typing.get_args(parameters[name].annotation)[0])
         assert choices == tuple(known)
 
@@ -127,7 +127,7 @@ from predictor.telemetry import http
 from starlette.applications import Starlette
 taken = socket.create_server(("127.0.0.1", 0))
 import predictor.settings.loading as loading
-loading.load = lambda *_: http.Server(Starlette(), host="127.0.0.1", port=taken.getsockname()[1]).start()
+loading.Watch.first = lambda _: http.Server(Starlette(), host="127.0.0.1", port=taken.getsockname()[1]).start()
 cli.main()
 """
     done = floorcast("config", "validate", cwd=tmp_path, program=program)
