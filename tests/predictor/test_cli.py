@@ -127,7 +127,7 @@ from predictor.telemetry import http
 from starlette.applications import Starlette
 taken = socket.create_server(("127.0.0.1", 0))
 import predictor.settings.loading as loading
-loading.Watch.first = lambda _: http.Server(Starlette(), host="127.0.0.1", port=taken.getsockname()[1]).start()
+loading.Watch = lambda *_: http.Server(Starlette(), host="127.0.0.1", port=taken.getsockname()[1]).start()
 cli.main()
 """
     done = floorcast("config", "validate", cwd=tmp_path, program=program)
