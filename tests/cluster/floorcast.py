@@ -33,6 +33,7 @@ class Tuning:
     step_period_s: float = 5.0
     concurrency: float = 6.0
     warm_up_s: float = 25.0
+    raise_quantile: float = 0.95  # a rise every 200 s is within one horizon in six: at .975 the floor would never fall
 
 
 class Floorcast:
@@ -140,6 +141,7 @@ class Floorcast:
                     "model": profiles.LLAMA_8B_H100.model,
                     "capacity": {"concurrency": tuning.concurrency},
                     "warm_up": tuning.warm_up_s,
+                    "quantiles": {"raise": tuning.raise_quantile},
                     "floor": {"hold": tuning.hold_s, "step_down": 1, "step_period": tuning.step_period_s},
                 }
             ],

@@ -98,8 +98,8 @@ def test_a_recurring_load_is_met_by_pods_that_are_ready_when_it_comes(serve: Ser
 
         wait_until(rise + (FALL - RISE) + 75)
         down = [floor for at, floor in floors(audit.writes(since=since, user=floorcast.user)) if at > rise]
-        assert min(down) < NEEDED, f"the floor never came down: {down}"
-        assert all(b - a == -1 for a, b in itertools.pairwise(down) if b < a)
+        assert min(down, default=NEEDED) < NEEDED, f"the floor never came down: {down}"
+        assert all(a - b <= max(1, a // 5) for a, b in itertools.pairwise(down)), down  # a replica or a fifth a step
 
         for entry in audit.writes(since=since, resource="deployments/scale"):
             assert entry.user == HPA
