@@ -100,6 +100,10 @@ class Interrupted(Api):
         super().__init__(access)
         self._happenings = list(happenings)
 
+    def interrupt(self, *happenings: Callable[[], None]) -> None:
+        """The same, from now on."""
+        self._happenings += happenings
+
     def get(self, resource: resources.Resource, *, namespace: str, name: str) -> dict[str, Any]:
         found = super().get(resource, namespace=namespace, name=name)
         if self._happenings:
@@ -174,12 +178,13 @@ def test_a_minimum_changed_while_we_write_is_a_conflict_and_stays(
 def test_a_change_beside_the_minimum_while_we_write_is_retried(
     cluster: plane.ControlPlane, kubectl: kubectl_tool.Kubectl, audit: audit_log.AuditLog, target: Target
 ) -> None:
-    since = audit.mark()
     changes = [f'{{"metadata": {{"labels": {{"edited": "{number}"}}}}}}' for number in (1, 2)]
-    api = Interrupted(
-        Access(kubeconfig=cluster.kubeconfig), *(lambda one=one: edit(kubectl, target, one) for one in changes)
-    )
-    assert write(ClusterWorkloads(api), target, 5) == Written(5)
+    api = Interrupted(Access(kubeconfig=cluster.kubeconfig))
+    workloads = ClusterWorkloads(api)
+    assert write(workloads, target, 3) == Written(3)  # the first write is tried out before; from here on it is not
+    since = audit.mark()
+    api.interrupt(*(lambda one=one: edit(kubectl, target, one) for one in changes))
+    assert write(workloads, target, 5) == Written(5)
     codes = [entry.code for entry in audit.writes(since=since, resource=HPAS) if entry.field_manager == "floorcast"]
     assert codes[-1] == 200
     assert codes[:-1] == [409] * (len(codes) - 1)
@@ -258,9 +263,10 @@ def test_a_stateful_set_is_scaled_and_its_pods_are_counted(
 
 @pytest.mark.usefixtures("without_hpa")
 def test_warm_ups_are_measured_from_the_pods(workloads: ClusterWorkloads, target: Target) -> None:
-    warm_ups = settled(workloads, target, ready=2).warm_ups
-    assert len(warm_ups) == 2
-    assert all(1 <= seconds <= 30 for seconds in warm_ups)
+    usual = settled(workloads, target, ready=2).warm_up
+    assert usual is not None
+    assert usual.measured == 2
+    assert sum(wait.over and 1 <= wait.seconds <= 30 for wait in usual.waits) >= 2
 
 
 @pytest.mark.usefixtures("without_hpa")
