@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         asked.json.write_text(json.dumps(_figures(raced), indent=1) + "\n", encoding="utf-8")
     kept = not (asked.smoke or asked.no_docs)
     if asked.ablate:
-        section, text = tables.ABLATION, tables.ablated(raced)
+        section, text = tables.ABLATION, tables.ablated(raced, missing)
     else:
         pictures = _drawn(raced, asked.docs) if kept else {}
         section, text = tables.SCOREBOARD, tables.written(raced, pictures, facts, missing)

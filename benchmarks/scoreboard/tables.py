@@ -46,10 +46,12 @@ def written(
     return "\n".join([*parts, "#### What was run", "", *_traces(facts)])
 
 
-def ablated(races: Sequence[Race]) -> str:
+def ablated(races: Sequence[Race], missing: Sequence[str] = ()) -> str:
     """Floorcast, and Floorcast without each of its rules, by warm-up."""
     warm_ups = sorted({race.warm_up for race in races})
     parts = ["### What each rule is good for", "", ABLATED, ""]
+    if missing:
+        parts += [f"**Not complete:** not run: {'; '.join(missing)}.", ""]
     parts.append(_row("hours / oracle at 99 %", *(f"{w / 60:g} min, {half}" for w in warm_ups for half in HALVES)))
     parts.append(_row(*["---"] * (1 + len(warm_ups) * len(HALVES))))
     for policy in sorted({name for race in races for name in race.points if name.startswith(OURS)}):
