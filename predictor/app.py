@@ -53,6 +53,7 @@ class Service:
         self._problems: tuple[str, ...] = ()  # of the configuration file, while the one before it counts
         self._stop = threading.Event()
         self._named = settings  # as in the file, without what is found by label
+        self._used: Mapping[str, discovered.Labelled] = {}  # of each found target, when it could last be used
         self._found: tuple[discovered.Labelled, ...] = ()  # what was, when the settings were last put together
         self._targets = convert.targets(settings)
         self._clock = SystemClock()
@@ -163,10 +164,11 @@ class Service:
 
     def _joined(self, named: Settings) -> Settings:
         """The settings of the file with the targets that were found by label; says which of these cannot be used."""
-        joined = discovered.join(named, self._found)
+        joined = discovered.join(named, self._found, before=self._used)
+        self._used = joined.used
         for key, why in joined.refused.items():
             _log.warning("target found by label cannot be used", target=key, why=why)
-        self._metrics.discovered(len(self._found) - len(joined.refused), refused=joined.refused)
+        self._metrics.discovered(len(joined.used), refused=joined.refused)
         return joined.settings
 
     def _take_up(self, changed: Settings) -> None:

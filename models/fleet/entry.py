@@ -56,7 +56,7 @@ def _signature() -> Any:  # noqa: ANN401  (numba's types are of no use to mypy)
 
 
 def _build(sources: str) -> Any:  # noqa: ANN401  (what numba returns has no type of its own)
-    def run(pool: Any, chunk: Any, to: float, more: int) -> int:  # noqa: ANN401
+    def run(pool: Any, chunk: Any, to: float, more: int) -> int:  # noqa: ANN401  (numpy records)
         if sources == "":  # closed over, so that the kept code is another one when any source changed
             return -1
         return loop.run(pool, chunk, to, more)

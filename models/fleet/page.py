@@ -73,7 +73,7 @@ def render(pool: Pool, slot: int) -> str:
     return "\n".join(lines)
 
 
-def _histogram(name: str, labels: str, counts: Any, total: float, bounds: tuple[float, ...]) -> list[str]:  # noqa: ANN401
+def _histogram(name: str, labels: str, counts: Any, total: float, bounds: tuple[float, ...]) -> list[str]:  # noqa: ANN401  (a numpy row)
     cumulative = counts[: len(bounds) + 1].cumsum().tolist()
     buckets = [
         f'{name}_bucket{{{labels},le="{bound}"}} {count}.0'

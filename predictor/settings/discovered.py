@@ -41,28 +41,41 @@ class Labelled:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Joined:
-    """The settings with the targets that were found, and why others were left out, by target key."""
+    """The settings with the targets that were found.
+
+    Attributes:
+        settings: with them.
+        refused: why what is found of others cannot be used, by target key.
+        used: what was used of each found target, by target key.
+    """
 
     settings: Settings
     refused: Mapping[str, str]
+    used: Mapping[str, Labelled]
 
 
-def join(named: Settings, found: Iterable[Labelled]) -> Joined:
+def join(named: Settings, found: Iterable[Labelled], *, before: Mapping[str, Labelled] | None = None) -> Joined:
     """Puts the found targets after the named ones. One that is named already is left to what the file says of it.
 
-    A found target that cannot be used is left out with the reason; it never keeps the others from being scaled.
+    A found target that cannot be used is named with the reason; it never keeps the others from being scaled. It is
+    taken as it was `before`, by target key, else left out: a mistyped annotation must not give up a floor.
     """
-    settings, refused = named, dict[str, str]()
+    settings, refused, used = named, dict[str, str](), dict[str, Labelled]()
     taken = {target.key for target in named.targets}
     for one in sorted(found):
         if one.key in taken:
             continue
-        try:
-            settings = _with(settings, _target(one, named))
+        last_good = (before or {}).get(one.key)
+        for usable in (one,) if last_good is None else (one, last_good):
+            try:
+                settings = _with(settings, _target(usable, named))
+            except ValueError as error:  # pydantic's own is one too
+                refused.setdefault(one.key, _brief(error))
+                continue
+            used[one.key] = usable
             taken.add(one.key)
-        except ValueError as error:  # pydantic's own is one too
-            refused[one.key] = _brief(error)
-    return Joined(settings, refused)
+            break
+    return Joined(settings, refused, used)
 
 
 def _target(one: Labelled, named: Settings) -> workloads.TargetSettings:

@@ -59,3 +59,18 @@ def test_one_that_cannot_be_used_is_left_out_with_the_reason_and_the_others_stay
     joined = discovered.join(settings(), [labelled("broken", **annotations), labelled("code", model="m2")])
     assert [target.key for target in joined.settings.targets] == ["llm/chat", "llm/code"]
     assert joined.refused["llm/broken"].startswith(why)
+
+
+def test_one_that_cannot_be_used_any_more_is_taken_as_it_was_and_named_all_the_same() -> None:
+    good = discovered.join(settings(), [labelled("code", maximum="20", model="m2")])
+    mistyped = [labelled("code", maximum="2o", model="m2")]
+    joined = discovered.join(settings(), mistyped, before=good.used)
+    assert joined.settings.targets == good.settings.targets
+    assert joined.refused == {"llm/code": "annotation floorcast.dev/maximum: '2o' is no number"}
+    again = discovered.join(settings(), mistyped, before=joined.used)  # however long it lasts
+    assert again.settings.targets == good.settings.targets
+
+
+def test_one_that_is_labelled_no_more_is_no_target_whatever_it_was() -> None:
+    good = discovered.join(settings(), [labelled("code", model="m2")])
+    assert discovered.join(settings(), [], before=good.used).settings.targets == settings().targets
