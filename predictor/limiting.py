@@ -47,8 +47,8 @@ def _shares(other: Entry, entry: Entry) -> bool:
 
 
 def _held(entry: Entry) -> float:
-    """GPUs that another target has, or has asked for."""
+    """GPUs that another target has, or has asked for; of one that cannot be seen now, what was last decided for it."""
     workload = entry.workload
     if not isinstance(workload, Workload):
-        return 0.0
+        return (entry.decision.replicas if entry.decision else 0) * (entry.target.gpus.per_replica or 0)
     return max(workload.replicas, workload.standing) * (entry.target.gpus.per_replica or workload.gpus)

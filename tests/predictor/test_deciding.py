@@ -13,7 +13,7 @@ from models.policy.decision import Decision, Reason
 from models.signals import Cause, Known, Signal, Unknown
 from predictor import deciding, limiting
 from predictor.board import Entry, Plans
-from predictor.ports import MIXED_GPUS, Stuck, Workload
+from predictor.ports import MIXED_GPUS, Refused, Stuck, Workload
 from predictor.targets import GpuLimits, Learning
 from tests.fakes.world import CALM
 from tests.predictor.telemetry import examples
@@ -91,6 +91,15 @@ def test_a_pool_leaves_what_the_others_do_not_hold() -> None:
     made = Row(wanted=14, gpus=shared).decide(other.entry, stranger.entry, unseen)
     assert made.replicas == 3  # 16 less 10 are 6, two each
     assert made.note.endswith("(GPU pool h100)")
+
+
+def test_a_pool_is_not_free_because_who_holds_it_cannot_be_seen() -> None:
+    shared = GpuLimits(per_replica=2, pool="h100", pooled=16)
+    other = Row(wanted=5, gpus=shared)
+    other.workload = gpus(replicas=5, standing=5)
+    other.decide()
+    other.entry.workload = Refused("Unreachable", "the API server does not answer")
+    assert Row(wanted=14, gpus=shared).decide(other.entry).replicas == 3  # 16 less 10 are 6, two each
 
 
 def test_the_user_s_own_minimum_stands_above_a_budget() -> None:
