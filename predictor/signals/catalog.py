@@ -11,6 +11,7 @@ from predictor.targets import Target
 
 USUAL_MODEL_LABEL = "model_name"  # what a configured model label stands for; engines that call it otherwise keep theirs
 INTERVALS_IN_WINDOW = 4  # a rate needs two samples; with four intervals two scrapes may fail
+LOOKBACK = 300  # seconds for which a Prometheus shows a series that has stopped, and so how old its newest sample is
 
 SeriesKey = tuple[str, str]
 
@@ -33,8 +34,13 @@ class Windows:
 
     @classmethod
     def for_interval(cls, scrape_interval: float) -> "Windows":
-        """Windows that hold enough scrapes: 8 intervals for rates (2 min at 15 s), 20 for quantiles and means."""
-        rate = math.ceil(2 * INTERVALS_IN_WINDOW * scrape_interval)
+        """Windows that hold enough scrapes: 8 intervals for rates (2 min at 15 s), 20 for quantiles and means.
+
+        Rates look back no further than the age of a sample is known, as far as four intervals leave that: a longer
+        window goes on showing the rate of a series that has stopped, falling, when nothing says any more that it has.
+        """
+        fewest = INTERVALS_IN_WINDOW * scrape_interval
+        rate = math.ceil(max(min(2 * fewest, LOOKBACK), fewest))
         return cls(rate=rate, long=max(math.ceil(20 * scrape_interval), rate))
 
 

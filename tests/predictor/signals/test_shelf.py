@@ -51,7 +51,10 @@ def test_a_query_is_written_for_label_names_windows_and_more_matchers(tmp_path: 
     )
 
 
-@pytest.mark.parametrize(("interval", "rate", "long"), [(5, 40, 100), (15, 120, 300), (30, 240, 600), (0.5, 4, 10)])
+@pytest.mark.parametrize(
+    ("interval", "rate", "long"),
+    [(5, 40, 100), (15, 120, 300), (30, 240, 600), (60, 300, 1200), (120, 480, 2400), (0.5, 4, 10)],
+)
 def test_windows_hold_at_least_four_scrapes(interval: float, rate: int, long: int) -> None:
     assert catalog.Windows.for_interval(interval) == catalog.Windows(rate, long)
     assert rate >= 4 * interval
