@@ -1,6 +1,7 @@
 """`floorcast run` as a process of its own, with the ServiceAccount and permissions that it needs and no others."""
 
 import dataclasses
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +11,8 @@ import requests
 import yaml
 
 from models.fleet import profiles
-from predictor.cluster import permissions
 from predictor.cluster.permissions import Purpose
-from tests.cluster import serving
+from tests.cluster import accounts, serving
 from tests.servers import processes, waiting
 
 ACCOUNT = "floorcast"
@@ -36,23 +36,20 @@ class Tuning:
     raise_quantile: float = 0.95  # a rise every 200 s is within one horizon in six: at .975 the floor would never fall
 
 
-class Floorcast:
-    """The service beside a `Serving`; a context manager."""
+class Service:
+    """`floorcast run` as a process; a context manager.
 
-    def __init__(self, served: serving.Serving, tuning: Tuning | None = None) -> None:
-        self.served = served
-        self.tuning = tuning or Tuning()
-        self._namespace = served.workload.namespace
-        self._grant()
-        self._file = served.folder / "floorcast.yaml"
-        self._file.write_text(yaml.safe_dump(self._settings()))
+    Args:
+        folder: for its configuration and its log.
+        settings: the configuration.
+    """
+
+    def __init__(self, folder: Path, settings: dict[str, Any]) -> None:
+        self._folder = folder
+        self._file = folder / "floorcast.yaml"
+        self._file.write_text(yaml.safe_dump(settings))
         command = [str(COMMAND), "run", f"--config={self._file}"]
-        self.process = processes.Child("floorcast", command, log=served.folder / "floorcast.log")
-
-    @property
-    def user(self) -> str:
-        """What the API server calls it."""
-        return f"system:serviceaccount:{self._namespace}:{ACCOUNT}"
+        self.process = processes.Child("floorcast", command, log=folder / "floorcast.log")
 
     def __enter__(self) -> Self:
         self.process.start()
@@ -65,15 +62,24 @@ class Floorcast:
     @property
     def url(self) -> str:
         """Where metrics and health are; the port is any free one and stands in the log."""
-        started = next((line for line in self.log() if '"started"' in line), None)
-        if started is None:
-            raise LookupError("not started yet")
-        url: str = yaml.safe_load(started)["url"]
+        url: str = self.said("started")["url"]
         return url
+
+    def said(self, event: str) -> dict[str, Any]:
+        """The fields of the last such line of the log.
+
+        Raises:
+            LookupError: it has not said so yet.
+        """
+        lines = [json.loads(line) for line in self.log() if line.startswith("{") and f'"{event}"' in line]
+        found = [line for line in lines if line["event"] == event]
+        if not found:
+            raise LookupError(f"{event!r} does not stand in the log yet")
+        return found[-1]
 
     def log(self) -> list[str]:
         """The lines logged so far."""
-        path = self.served.folder / "floorcast.log"
+        path = self._folder / "floorcast.log"
         return path.read_text().splitlines() if path.exists() else []
 
     def metric(self, name: str, **labels: str) -> float | None:
@@ -87,7 +93,7 @@ class Floorcast:
                     return float(sample.value)
         return None
 
-    def await_answer(self, path: str, *, within_s: float = 60.0) -> None:
+    def await_answer(self, path: str, *, within_s: float = 120.0) -> None:
         """Waits until a page answers 200."""
 
         def answers() -> bool:
@@ -105,30 +111,32 @@ class Floorcast:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)  # noqa: S603  (our own)
         return done.stdout
 
-    def _grant(self) -> None:
-        purposes = CONTROLLING if self.tuning.mode == "control" else OBSERVING
-        place = {"namespace": self._namespace, "name": ACCOUNT}
-        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": ACCOUNT}
-        subject = {"kind": "ServiceAccount", **place}
-        rbac = "rbac.authorization.k8s.io/v1"
-        self.served.plane.kubectl.apply(
-            [
-                {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": place},
-                {"apiVersion": rbac, "kind": "Role", "metadata": place, "rules": permissions.rules(purposes)},
-                {"apiVersion": rbac, "kind": "RoleBinding", "metadata": place, "roleRef": role, "subjects": [subject]},
-            ]
-        )
+
+class Floorcast(Service):
+    """The service beside a `Serving`."""
+
+    def __init__(self, served: serving.Serving, tuning: Tuning | None = None) -> None:
+        self.served = served
+        self.tuning = tuning or Tuning()
+        self._namespace = served.workload.namespace
+        super().__init__(served.folder, self._settings())
+
+    @property
+    def user(self) -> str:
+        """What the API server calls it."""
+        return f"system:serviceaccount:{self._namespace}:{ACCOUNT}"
 
     def _settings(self) -> dict[str, Any]:
         tuning, workload = self.tuning, self.served.workload
-        token = self.served.plane.service_account_token(self._namespace, ACCOUNT)
+        purposes = CONTROLLING if tuning.mode == "control" else OBSERVING
+        access = accounts.login(self.served.plane, self._namespace, ACCOUNT, purposes)
         return {
             "mode": tuning.mode,
             "source": {
                 "kind": "prometheus",
                 "prometheus": {"url": self.served.prometheus.url, "timeout": 2, "scrape_interval": 2},
             },
-            "kubernetes": {"kubeconfig": str(self.served.plane.kubeconfig_for(token))},
+            "kubernetes": {"kubeconfig": str(access.kubeconfig)},
             "loops": {"slow": tuning.slow_s, "fast": tuning.fast_s},
             "history": {"step": 5, "span": "25h", "carry": 60},
             "forecast": {"seasons": [tuning.season_s], "level_window": 600, "score_window": "24h"},

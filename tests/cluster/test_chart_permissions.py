@@ -1,7 +1,6 @@
 """The chart's own account in real use: it is never refused anything, and each verb that it is granted is needed."""
 
 import json
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,10 +10,9 @@ import requests
 
 from tests.cluster import audit as audit_log
 from tests.cluster import chart, kubectl, kubelet, manifests, plane, test_chart_run
-from tests.fakes.prometheus_api import Answer, PrometheusApi, Request, result, row
+from tests.cluster.needed import CONCURRENCY, Needed
 from tests.servers import waiting
 
-CONCURRENCY = 6
 OURS = "app.kubernetes.io/part-of=floorcast"
 OF_KIND = {"llm": "Deployment", "plain": "Deployment", "set": "StatefulSet"}  # llm has an HPA
 # Each is needed by one of the three; KEDA's and KServe's are tried in test_keda.py and by the service's own tests.
@@ -35,25 +33,6 @@ LOOKED_AT = (
     ("", "pods"),
 )
 Taken = tuple[str, str, str]
-
-
-class Load:
-    """A Prometheus that knows how many requests run, and nothing else: they need `replicas` of each target."""
-
-    def __init__(self, namespace: str) -> None:
-        self._namespace = namespace
-        self.replicas = 3
-        self.api = PrometheusApi(self._answer)
-
-    def _answer(self, request: Request) -> Answer:
-        now = time.clock_gettime(time.CLOCK_REALTIME)
-        if request.query == "time()":
-            scalar = {"resultType": "scalar", "result": [now, str(now)]}
-            return Answer(json.dumps({"status": "success", "data": scalar}).encode())
-        if "num_requests_running" not in request.query or request.path.endswith("query_range"):
-            return result([], kind="matrix" if request.path.endswith("query_range") else "vector")
-        value = now - 1 if "timestamp(" in request.query else CONCURRENCY * self.replicas
-        return result([row(value, namespace=self._namespace, model_name=name) for name in OF_KIND])
 
 
 class Installed:
@@ -81,7 +60,8 @@ class Installed:
         """Of these verbs, those that the log does not name as missing within a minute, after so many characters."""
 
         def left() -> list[Taken]:
-            return [one for one in taken if _rule(*one) not in self.pod.log[since:]]
+            said = self.pod.log[since:]
+            return [one for one in taken if _rule(*one) not in said and _missing(*one) not in said]
 
         try:
             waiting.until(lambda: not left(), within_s=60, what="every rule named", every_s=0.25)
@@ -123,6 +103,11 @@ def _rule(verb: str, group: str, resource: str) -> str:
     return json.dumps(f'apiGroups: ["{group}"], resources: ["{resource}"], verbs: ["{verb}"]')[1:-1]
 
 
+def _missing(verb: str, group: str, resource: str) -> str:
+    """How the log words what the service lacks at its start."""
+    return f"may not {verb} {resource}{'.' if group else ''}{group} in namespace"
+
+
 @pytest.fixture
 def workloads(namespace: str, kubectl: kubectl.Kubectl) -> None:
     llm = manifests.deployment(manifests.Workload(namespace, "llm"))
@@ -149,13 +134,10 @@ def values(namespace: str, prometheus: str, *, mode: str, grant: dict[str, bool]
 
 
 @contextmanager
-def running(
-    cluster: plane.ControlPlane, namespace: str, load: Load, *, mode: str, grant: dict[str, bool]
-) -> Iterator[Installed]:
+def running(cluster: plane.ControlPlane, namespace: str, load: Needed, *, told: dict[str, Any]) -> Iterator[Installed]:
     home = f"{namespace}-floorcast"
     helm = chart.Helm(cluster.state, cluster.kubeconfig)
     with load.api, kubelet.Kubelet(cluster, home) as pods:
-        told = values(namespace, load.api.url, mode=mode, grant=grant)
         helm("install", "floorcast", str(chart.CHART), f"--namespace={home}", values=told)
         test_chart_run.await_alive(pods)
         yield Installed(cluster, pods, namespace)
@@ -171,8 +153,8 @@ def refused(audit: audit_log.AuditLog, account: str, *, since: int) -> list[tupl
 def test_the_default_roles_are_enough_and_each_of_their_verbs_is_needed(
     cluster: plane.ControlPlane, namespace: str, audit: audit_log.AuditLog
 ) -> None:
-    load, since = Load(namespace), audit.mark()
-    with running(cluster, namespace, load, mode="control", grant={}) as service:
+    load, since = Needed(namespace, OF_KIND), audit.mark()
+    with running(cluster, namespace, load, told=values(namespace, load.api.url, mode="control", grant={})) as service:
         service.await_floors(load.replicas)
         assert refused(audit, service.account, since=since) == []
         unnoticed = []

@@ -1,0 +1,165 @@
+"""KEDA for real, asking the external scaler of a running Floorcast: its operator, its adapter, the HPAs it makes."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from predictor.cluster.permissions import Purpose
+from tests.cluster import accounts, manifests, plane
+from tests.cluster import audit as audit_log
+from tests.cluster import kubectl as kubectl_tool
+from tests.cluster.floorcast import Service
+from tests.cluster.needed import CONCURRENCY, Needed
+from tests.servers import waiting
+
+KINDS = ("external", "external-push")  # each names the workload that it scales
+MINIMUM, MAXIMUM = 2, 12
+STABILISATION_S = 10.0  # after which the rig's HPA lowers
+RECOMMENDED = "floorcast_recommended_replicas"
+TOLERANCE = 0.1  # of an HPA
+PATIENCE_S = 180.0  # for KEDA to ask, the HPA to look and the API server to answer, on a machine with other work
+
+
+class Scaled:
+    """A Deployment for each kind of trigger, as KEDA scales it by what the service answers."""
+
+    def __init__(self, kubectl: kubectl_tool.Kubectl, namespace: str) -> None:
+        self._kubectl = kubectl
+        self._namespace = namespace
+
+    def apply(self, address: str) -> None:
+        workloads = [manifests.Workload(self._namespace, kind, replicas=MINIMUM, gpus=0) for kind in KINDS]
+        self._kubectl.apply([manifests.deployment(one) for one in workloads])
+        self._kubectl.apply([self._scaled_object(kind, address) for kind in KINDS])
+
+    def _scaled_object(self, kind: str, address: str) -> dict[str, Any]:
+        trigger = {"type": kind, "metadata": {"scalerAddress": address, "target": kind}}
+        return {
+            "apiVersion": "keda.sh/v1alpha1",
+            "kind": "ScaledObject",
+            "metadata": {"namespace": self._namespace, "name": f"by-{kind}"},
+            "spec": {
+                "scaleTargetRef": {"name": kind},
+                "pollingInterval": 2,
+                "minReplicaCount": MINIMUM,
+                "maxReplicaCount": MAXIMUM,
+                "triggers": [trigger],
+            },
+        }
+
+    def replicas(self) -> dict[str, int]:
+        items = self._kubectl.json("get", "deployments", f"--namespace={self._namespace}")["items"]
+        return {one["metadata"]["name"]: int(one["spec"]["replicas"]) for one in items}
+
+    def await_number(self, service: Service, count: range) -> None:
+        """Every workload has what the service says now, which is one of these, as nearly as an HPA looks."""
+
+        def follows() -> bool:
+            said = {kind: service.metric(RECOMMENDED, target=f"{self._namespace}/{kind}") for kind in KINDS}
+            runs = self.replicas()
+            return all(
+                number in count and abs(runs[kind] - number) <= TOLERANCE * number for kind, number in said.items()
+            )
+
+        waiting.until(follows, within_s=PATIENCE_S, what=f"the published number, within {count}", every_s=1)
+
+    def await_errors(self) -> None:
+        """Every HPA says that it has no number."""
+        waiting.until(
+            lambda: self._scaling() == ["False"] * len(KINDS), within_s=PATIENCE_S, what="errors in the HPAs", every_s=1
+        )
+
+    def await_told(self, *parts: str) -> None:
+        """Events of every ScaledObject hold all of these."""
+
+        def told() -> bool:
+            events = self._kubectl.json("get", "events", f"--namespace={self._namespace}")["items"]
+            said = {
+                kind: [one["message"] for one in events if one["involvedObject"]["name"] == f"by-{kind}"]
+                for kind in KINDS
+            }
+            return all(any(all(part in text for part in parts) for text in said[kind]) for kind in KINDS)
+
+        waiting.until(told, within_s=PATIENCE_S, what=f"{parts} in the ScaledObjects' events", every_s=1)
+
+    def stand(self) -> None:
+        """Nothing changes for longer than the HPA needs to lower."""
+        before = self.replicas()
+        with pytest.raises(TimeoutError):
+            waiting.until(
+                lambda: self.replicas() != before,
+                within_s=3 * STABILISATION_S,
+                what="other replicas",
+                every_s=1,
+            )
+
+    def _scaling(self) -> list[str]:
+        hpas = self._kubectl.json("get", "hpa", f"--namespace={self._namespace}")["items"]
+        told = [one for hpa in hpas for one in hpa["status"].get("conditions") or ()]
+        return [one["status"] for one in told if one["type"] == "ScalingActive"]
+
+
+def settings(namespace: str, prometheus: str, kubeconfig: Path | None) -> dict[str, Any]:
+    """Shadow mode: nothing but the scaler brings the number to anybody."""
+    return {
+        "mode": "shadow",
+        "source": {"prometheus": {"url": prometheus, "timeout": 2, "budget": 2}},
+        "kubernetes": {"kubeconfig": str(kubeconfig)},
+        "loops": {"slow": 5, "fast": 1},
+        "server": {"host": "127.0.0.1", "port": 0},
+        "external_scaler": {"enabled": True, "port": 0},
+        "defaults": {
+            "quantiles": {"raise": 0.5, "lower": 0.5},
+            "floor": {"hold": 5, "step_down": 1, "step_period": 2},
+            "warm_up": 10,
+            "maximum": MAXIMUM,
+        },
+        "targets": [
+            {"namespace": namespace, "name": kind, "model": kind, "capacity": {"concurrency": CONCURRENCY}}
+            for kind in KINDS
+        ],
+    }
+
+
+@pytest.fixture
+def needed(namespace: str) -> Iterator[Needed]:
+    known = Needed(namespace, KINDS)
+    with known.api:
+        yield known
+
+
+@pytest.fixture
+def service(cluster: plane.ControlPlane, namespace: str, needed: Needed, tmp_path: Path) -> Iterator[Service]:
+    """With an account that may look and nothing else."""
+    access = accounts.login(cluster, namespace, "floorcast", [Purpose.OBSERVE])
+    with Service(tmp_path, settings(namespace, needed.api.url, access.kubeconfig)) as running:
+        yield running
+
+
+@pytest.mark.usefixtures("keda")
+@pytest.mark.timeout(900, func_only=True)
+def test_keda_follows_the_number_and_keeps_it_when_there_is_none(
+    kubectl: kubectl_tool.Kubectl, namespace: str, needed: Needed, service: Service, audit: audit_log.AuditLog
+) -> None:
+    since, scaled = audit.mark(), Scaled(kubectl, namespace)
+    needed.replicas = 5
+    scaled.apply(f"127.0.0.1:{service.said('external scaler started')['port']}")
+    scaled.await_number(service, range(5, MAXIMUM))
+
+    needed.silent = True  # the signals are unknown: an error, and not the number of before
+    scaled.await_errors()
+    scaled.await_told("HeldUnknownSignals")
+    scaled.stand()
+    needed.silent, needed.replicas = False, 8
+    scaled.await_number(service, range(8, MAXIMUM + 1))
+    needed.replicas = 3
+    scaled.await_number(service, range(3, 7))
+
+    service.process.kill()  # nobody answers
+    scaled.await_errors()
+    scaled.stand()
+    user = f"system:serviceaccount:{namespace}:floorcast"
+    written = {one.resource for one in audit.writes(since=since, user=user)}
+    assert written <= {"selfsubjectaccessreviews"}
