@@ -1,6 +1,7 @@
 """Fixtures of the rig. Every test of this folder carries the marker `cluster`.
 
 `cluster`  one control plane for the whole session (10 s; builds first what the cache lacks)
+`programs` its programs are built, for tests that start a control plane of their own
 `kubectl`  kubectl as its administrator
 `api`      the Python client as its administrator
 `audit`    what was asked of the API server, by whom
@@ -23,7 +24,7 @@ import pytest
 from kubernetes import client
 
 from tests.cluster import audit as audit_log
-from tests.cluster import fleet, load, manifests, plane, serving
+from tests.cluster import binaries, fleet, load, manifests, plane, serving
 from tests.cluster import keda as keda_rig
 from tests.cluster import kubectl as kubectl_tool
 
@@ -41,6 +42,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.timeout(300, func_only=True))
     # KEDA takes the external metrics API and is built last.
     items.sort(key=lambda item: "keda" in getattr(item, "fixturenames", ()))
+
+
+@pytest.fixture(scope="session")
+def programs() -> None:
+    """Those of the control plane are built, in nobody's time limit."""
+    for program in binaries.CONTROL_PLANE:
+        binaries.ensure(program)
 
 
 @pytest.fixture(scope="session")

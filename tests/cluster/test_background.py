@@ -8,6 +8,8 @@ import pytest
 from tests.cluster import background, load
 from tests.servers import waiting
 
+pytestmark = pytest.mark.usefixtures("programs")
+
 
 @pytest.fixture
 def folders(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
