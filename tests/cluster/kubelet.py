@@ -2,9 +2,10 @@
 
 What is real: arguments, variables, mounted ConfigMaps and Secrets (exchanged when they change), the token of the
 ServiceAccount bound to the pod, a read-only root, readiness probes, restarts, the exit codes of Jobs, SIGTERM and
-grace on deletion. What is not: images (the program is the checkout's), users, cgroups, seccomp, init containers and
-networks. Every pod shares this machine's; so that two can listen on the same port, a server is told to listen on the
-pod's own loopback address (`ADDRESS`), the one variable that the manifest does not name.
+grace on deletion. The names of Services are those of the namespace, as they stand when the pod starts. What is not:
+images (the program is the checkout's), users, cgroups, seccomp, init containers and networks. Every pod shares this
+machine's; so that two can listen on the same port, a server is told to listen on the pod's own loopback address
+(`ADDRESS`), the one variable that the manifest does not name.
 """
 
 import dataclasses
@@ -221,9 +222,14 @@ def _prepare(sources: volumes.Sources, folder: Path, api_server: str) -> tuple[p
             volumes.write(place, files)
     root = folder / "root"
     root.mkdir(exist_ok=True)
+    hosts = folder / "hosts"
+    hosts.write_text(sources.hosts())
     spec = podroot.Spec(
         root=str(root),
-        mounts=tuple(_mount(one, folder) for one in container.get("volumeMounts", [])),
+        mounts=(
+            podroot.Mount(str(hosts), "/etc/hosts", read_only=True),
+            *(_mount(one, folder) for one in container.get("volumeMounts", [])),
+        ),
         keep=(str(processes.CHECKOUT), sys.prefix),
         read_only=containers.is_read_only(container),
         command=containers.command(container, variables),

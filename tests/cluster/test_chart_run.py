@@ -9,6 +9,7 @@ import yaml
 
 from tests.cluster import audit as audit_log
 from tests.cluster import chart, kubectl, kubelet, plane
+from tests.cluster.needed import Needed
 from tests.servers import waiting
 
 SILENT = "http://127.0.0.1:9"  # nothing listens there: enough for what is asked here
@@ -39,6 +40,14 @@ def values(namespace: str, **config: object) -> dict[str, Any]:
 def is_alive(pod: kubelet.Pod) -> bool:
     try:
         return requests.get(f"{pod.url}/healthz", timeout=2).ok
+    except requests.RequestException:
+        return False
+
+
+def _is_ready(pods: kubelet.Kubelet) -> bool:
+    (pod,) = (one for one in pods.pods() if one.container.get("ports"))
+    try:
+        return requests.get(f"{pod.url}/readyz", timeout=2).ok
     except requests.RequestException:
         return False
 
@@ -104,6 +113,27 @@ def test_a_changed_config_map_reaches_the_mounted_file_without_a_restart(
     waiting.until(lambda: config.read_text() == changed, within_s=30, what="the new text in the mounted file")
     assert pod.process.running
     assert pod.restarts == 0
+
+
+def test_helm_test_passes_on_a_service_that_is_ready_and_fails_on_one_that_is_not(
+    cluster: plane.ControlPlane, namespace: str, helm: chart.Helm
+) -> None:
+    home, needed = f"{namespace}-floorcast", Needed(namespace, ["m"])
+    place = (f"--namespace={home}", f"--timeout={chart.TIMEOUT_S}s")
+    told = values(namespace, source={"prometheus": {"url": SILENT, "timeout": 1, "budget": 1}})
+    with needed.api, kubelet.Kubelet(cluster, home) as pods:
+        helm("install", "floorcast", str(chart.CHART), f"--namespace={home}", values=told)
+        await_alive(pods)
+        with pytest.raises(chart.HelmError, match=r"pod floorcast-test failed"):  # no history from a silent Prometheus
+            helm("test", "floorcast", *place)
+        (failed,) = (pod for pod in pods.pods() if pod.name == "floorcast-test")
+        assert f"http://floorcast.{home}:8080/readyz: 503" in failed.log
+
+        told["config"]["source"]["prometheus"]["url"] = needed.api.url
+        helm("upgrade", "floorcast", str(chart.CHART), f"--namespace={home}", values=told)
+        waiting.until(lambda: _is_ready(pods), within_s=120, what="200 from /readyz", every_s=0.5)
+        assert "Succeeded" in helm("test", "floorcast", *place)
+        cluster.kubectl("delete", "namespace", home, "--wait=false")
 
 
 def test_a_job_ends_with_the_exit_code_of_its_process(release: kubelet.Kubelet, kubectl: kubectl.Kubectl) -> None:

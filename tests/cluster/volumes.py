@@ -68,6 +68,16 @@ class Sources:
             raise UnsupportedError(f"fieldRef {path}")
         return str(value)
 
+    def hosts(self) -> str:
+        """Return the file of host names: the Services of the namespace and who answers, in place of a DNS."""
+        lines = ["127.0.0.1 localhost"]
+        for service in self._core.list_namespaced_service(self.namespace).items:
+            selector = ",".join(f"{key}={value}" for key, value in (service.spec.selector or {}).items())
+            pods = self._core.list_namespaced_pod(self.namespace, label_selector=selector).items if selector else []
+            name = f"{service.metadata.name}.{self.namespace}"
+            lines += [f"{pod.status.pod_ip} {name} {name}.svc" for pod in pods if pod.status.pod_ip]
+        return "\n".join(lines) + "\n"
+
     def _source(self, kind: str, body: Json) -> Files:
         readers: dict[str, Callable[[Json], Files]] = {
             "configMap": lambda one: _chosen(self.data(kind, one["name"], optional=one.get("optional", False)), one),
