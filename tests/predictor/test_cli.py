@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from predictor import cli
+from predictor.commands import demonstrating
 from predictor.demo.options import DemoOptions, Rival
 from predictor.ports import Owner
 from predictor.settings import reference
@@ -73,14 +73,14 @@ def test_a_wrong_command_line_is_exit_code_2(arguments: list[str]) -> None:
 
 
 def test_the_choices_of_the_demo_are_those_it_knows() -> None:
-    parameters = inspect.signature(cli.demo).parameters
+    parameters = inspect.signature(demonstrating.demo).parameters
     for name, known in (("owner", (Owner.HPA, Owner.SCALE)), ("rival", Rival)):
         choices = typing.get_args(typing.get_args(parameters[name].annotation)[0])
         assert choices == tuple(known)
 
 
 def test_the_defaults_of_the_demo_are_its_own() -> None:
-    ours = {name: one.default for name, one in inspect.signature(cli.demo).parameters.items()}
+    ours = {name: one.default for name, one in inspect.signature(demonstrating.demo).parameters.items()}
     own = {one.name: one.default for one in dataclasses.fields(DemoOptions) if one.name != "output"}
     assert {name: ours[name] for name in own} == own
 

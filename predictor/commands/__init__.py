@@ -1,0 +1,1 @@
+"""The commands, one function each: its parameters are its flags, its docstring is its help."""
