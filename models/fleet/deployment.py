@@ -2,12 +2,15 @@
 
 import dataclasses
 import enum
+import itertools
 from typing import Protocol
 
 import numpy as np
 
 from models.fleet.pool import LifeEvent, Pool
 from models.fleet.warmup import Drawn
+
+DAY = 86400.0
 
 
 class Start(Protocol):
@@ -29,9 +32,10 @@ class Phase(enum.Enum):
 
 @dataclasses.dataclass(slots=True)
 class Pod:
-    """One pod; times in seconds."""
+    """One pod; times in seconds. Its place is the lowest number that no other replica holds: that of a node, say."""
 
     number: int
+    place: int
     created: float
     phase: Phase = Phase.PENDING
     bound: float = np.nan
@@ -74,7 +78,12 @@ class Deployment:
     """A pool with a number of pods that somebody sets."""
 
     def __init__(self, pool: Pool, start: Start, *, seed: tuple[int, ...], grace: float = 300.0) -> None:
-        """No pods yet; `grace` is how long a draining one may take, seconds."""
+        """No pods yet; `grace` is how long a draining one may take, seconds.
+
+        How long a pod takes to start follows from the seed, its place and the day alone, so that whoever asks for a
+        replica earlier has it no later. Drawn in the order of the starts, two fleets under two policies would meet
+        other warm-ups from the first difference on, and the luckier one would look like the better policy.
+        """
         self.pool = pool
         self.wanted = 0
         self.pods: list[Pod] = []
@@ -93,8 +102,7 @@ class Deployment:
         self.wanted = replicas
         living = [pod for pod in self.pods if pod.phase is not Phase.DRAINING]
         for _ in range(replicas - len(living)):
-            self.pods.append(Pod(self._numbers, self.pool.now))
-            self._numbers += 1
+            self._add()
         order = (Phase.PENDING, Phase.STARTING, Phase.READY)
         leaving = max(len(living) - replicas, 0)
         for pod in sorted(living, key=lambda pod: (order.index(pod.phase), -pod.number))[:leaving]:
@@ -103,11 +111,18 @@ class Deployment:
     def stand(self, replicas: int) -> None:
         """So many pods that were ready before time began: they cost from now on, and are no starts."""
         for _ in range(replicas):
-            pod = Pod(self._numbers, self.pool.now, Phase.STARTING, bound=self.pool.now, ready=self.pool.now)
+            pod = self._add()
+            pod.phase, pod.bound, pod.ready = Phase.STARTING, self.pool.now, self.pool.now
             pod.slot = self.pool.start(ready_at=self.pool.now)
-            self.pods.append(pod)
-            self._numbers += 1
         self.wanted += replicas
+
+    def _add(self) -> Pod:
+        held = {pod.place for pod in self.pods if pod.phase is not Phase.DRAINING}
+        place = next(place for place in itertools.count() if place not in held)
+        pod = Pod(self._numbers, place, self.pool.now)
+        self.pods.append(pod)
+        self._numbers += 1
+        return pod
 
     def _remove(self, pod: Pod) -> None:
         if pod.phase is Phase.READY:
@@ -133,11 +148,11 @@ class Deployment:
     def bind(self, pod: Pod) -> None:
         """A GPU is free for the pod; it starts."""
         pod.bound = self.pool.now
-        pod.start = self._draw(pod.number)
+        pod.start = self._draw(pod)
         self._begin(pod, pod.start.total, pod.start.lives)
 
-    def _draw(self, number: int, life: int = 0) -> Drawn:
-        rng = np.random.default_rng([*self._seed, number, life])
+    def _draw(self, pod: Pod, life: int = 0) -> Drawn:
+        rng = np.random.default_rng([*self._seed, pod.place, int(self.pool.now // DAY) % 2**31, life])
         return self._start.draw(rng, self.pool.profile.weights_bytes)
 
     def _begin(self, pod: Pod, takes: float, lives: float) -> None:
@@ -163,7 +178,7 @@ class Deployment:
         pod.served = pod.served or event.served
         if event.kind == "crashed":
             self._crashes += 1
-            drawn = self._draw(pod.number, self._crashes)
+            drawn = self._draw(pod, self._crashes)
             # The container restarts on its node: image and scheduling are done.
             self._begin(pod, drawn.weights + drawn.engine, drawn.lives)
         else:

@@ -74,7 +74,7 @@ def days(seed: int) -> traffic.Days:
 
 
 def cluster(seed: int) -> Cluster:
-    """One of the two fleets: the same replicas, the same warm-up drawn for the n-th start."""
+    """One of the two fleets: the same replicas, the same warm-up for each place (`Deployment`)."""
     pool = Pool(REPLICA, PoolSettings(ttft_objective=TTFT_OBJECTIVE, timeout=PATIENCE, scrape_interval=None))
     fleet = Deployment(pool, WARM_UP, seed=(seed,))
     fleet.stand(FIRST)

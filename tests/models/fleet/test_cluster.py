@@ -179,6 +179,36 @@ def test_a_slow_tail_makes_some_starts_three_times_as_long_and_leaves_the_others
     assert ratios == {1.0, 3.0}
 
 
+def test_who_asks_earlier_has_a_replica_no_later_whatever_was_started_before() -> None:
+    """What two policies are compared on: the same place takes as long in either fleet."""
+    calm, busy = (one(WarmUp(image=(60, 180), jitter=0.5)) for _ in range(2))
+    for replicas in (3, 1, 4, 1):  # five starts more than the other fleet has behind it
+        busy[0].scale("a", replicas)
+        busy[0].advance(busy[0].now + 400)
+    calm[0].scale("a", 1)
+    calm[0].advance(1600.0)
+    busy[0].scale("a", 9)
+    for cluster in (calm[0], busy[0]):
+        cluster.advance(1630.0)
+    calm[0].scale("a", 9)
+    for cluster in (calm[0], busy[0]):
+        cluster.advance(4000.0)
+    late, early = ({pod.place: pod for pod in target.pods} for _, target in (calm, busy))
+    assert sorted(late) == sorted(early) == list(range(9))
+    assert all(late[k].ready - early[k].ready == pytest.approx(30) for k in range(1, 9))
+    assert len({round(pod.ready - pod.created, 6) for pod in late.values()}) == 9
+
+
+def test_another_day_has_other_warm_ups() -> None:
+    cluster, target = one(WarmUp(image=(60, 180)))
+    for day in range(3):
+        cluster.advance(day * 86400.0)
+        cluster.scale("a", 1)
+        cluster.advance(day * 86400.0 + 1000)
+        cluster.scale("a", 0)
+    assert len(set(target.warm_ups)) == 3
+
+
 @pytest.mark.parametrize("bad", [{"engine": -1.0}, {"slow_share": 2.0}, {"stuck_share": -0.1}, {"read": (0.0, 1.0)}])
 def test_a_warm_up_refuses_nonsense(bad: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=next(iter(bad))):
