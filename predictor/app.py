@@ -66,7 +66,9 @@ class Service:
         self._cache = (
             Cache(self._api, everywhere=settings.kubernetes.cluster_wide) if settings.kubernetes.watch else None
         )
-        self._workloads = ClusterWorkloads(self._api, owners=settings.kubernetes.owners, lister=self._cache)
+        self._workloads = ClusterWorkloads(
+            self._api, owners=settings.kubernetes.owners, lister=self._cache, events=settings.kubernetes.events
+        )
         self._metrics = Metrics()
         self._metrics.targets(self._targets)
         self._metrics.configuration(at=self._clock.now())
@@ -285,7 +287,8 @@ class Service:
 
     def _tell_missing_permissions(self) -> None:
         """Says at the start what would otherwise show as a refusal at the first write."""
-        wanted = permissions.wanted(self._targets, self._settings.kubernetes.owners)
+        given = self._settings.kubernetes
+        wanted = permissions.wanted(self._targets, given.owners, events=given.events)
         if self._settings.leader_election.enabled:
             place = wiring.terms(self._settings).namespace
             leading = {one for one in permissions.PERMISSIONS if one.purpose is Purpose.LEAD}

@@ -25,9 +25,9 @@ _log = structlog.get_logger(__name__)
 
 
 class Announcer:
-    """Sends Events, each once; remembers one time per object and reason."""
+    """Sends Events, each once; remembers one time per object and reason. Without an `api` it keeps them to itself."""
 
-    def __init__(self, api: client.Api) -> None:
+    def __init__(self, api: client.Api | None) -> None:
         self._api = api
         self._told: dict[tuple[Object, str], float] = {}
         self._stuck: dict[Object, tuple[tuple[str, ...], float]] = {}
@@ -64,6 +64,8 @@ class Announcer:
         self._send(thing, _object(thing, kind="Warning", reason=STUCK, message=message, at=at))
 
     def _send(self, thing: Object, event: Json) -> None:
+        if self._api is None:
+            return
         try:
             self._api.create(EVENTS, event, namespace=thing.namespace)
             self._complained = False

@@ -125,14 +125,15 @@ _ONLY_FOR_OWNER = {SCALED_OBJECTS: Owner.KEDA, INFERENCE_SERVICES: Owner.KSERVE}
 _ONLY_FOR_KIND = {LEADER_WORKER_SETS: Kind.LEADER_WORKER_SET, ROLLOUTS: Kind.ROLLOUT}
 
 
-def wanted(targets: Iterable[Target], owners: Collection[Owner]) -> dict[str, set[Permission]]:
-    """What is needed by namespace for these targets and the kinds of owner that are looked for.
+def wanted(targets: Iterable[Target], owners: Collection[Owner], *, events: bool = True) -> dict[str, set[Permission]]:
+    """What is needed by namespace for these targets, the kinds of owner that are looked for, and Events if they are on.
 
     What may not come up, as a ScaledObject in a cluster without KEDA, is wanted too: that cannot be known before.
     """
     needed: dict[str, set[Permission]] = {}
     for target in targets:
         purposes = {Purpose.OBSERVE} | (_writing(target, owners) if target.mode is Mode.CONTROL else set())
+        purposes -= set() if events else {Purpose.EVENTS}
         needed.setdefault(target.namespace, set()).update(
             one for one in PERMISSIONS if one.purpose in purposes and _comes_up(one, target, owners)
         )

@@ -37,10 +37,16 @@ class ClusterWorkloads:
         api: where to write, and to read what must not be old.
         owners: the kinds of owner that are looked for and written.
         lister: where objects are listed; the API server itself where nothing else is given.
+        events: whether decisions are told as Events.
     """
 
     def __init__(
-        self, api: client.Api, *, owners: Collection[Owner] = frozenset(Owner), lister: Lister | None = None
+        self,
+        api: client.Api,
+        *,
+        owners: Collection[Owner] = frozenset(Owner),
+        lister: Lister | None = None,
+        events: bool = True,
     ) -> None:
         self._api = api
         self._ownership = Ownership(api, owners)
@@ -48,7 +54,7 @@ class ClusterWorkloads:
         self._afresh = Stocktaking(api, owners)
         self._contests = Contests()
         self._warm_ups = WarmUps()
-        self._announcer = Announcer(api)
+        self._announcer = Announcer(api if events else None)
         self._autoscaled: set[str] = set()  # targets that an autoscaler scaled when they were looked at
         self._places: dict[str, _Place] = {}
         self._serving: dict[str, tuple[pods.Serving, ...]] = {}

@@ -164,6 +164,11 @@ class Kubernetes(Section):
         " autoscaler. What is left out is not asked for, needs no permissions, and is only advised on where it shows.",
         remedy="leave it out to have all of them",
     )
+    events: bool = key(
+        True,  # noqa: FBT003  (the default of a key)
+        "Whether decisions in control mode are told as Events, where kubectl describe shows them. Off: nothing is sent,"
+        " and no permission is needed.",
+    )
     watch: bool = key(
         True,  # noqa: FBT003  (the default of a key)
         "Whether what runs is kept up to date by watches, which end and go on twice a minute. Off: everything is listed"

@@ -245,6 +245,15 @@ def test_what_no_role_allows_is_not_looked_for(rendered: Chart) -> None:
     assert owners({"keda": False}, kubernetes={"owners": ["hpa"]}) == ["hpa"]
 
 
+def test_events_are_not_sent_where_no_role_allows_them(rendered: Chart) -> None:
+    def kubernetes(grant: Json, **config: object) -> object:
+        objects = rendered({"rbac": {"grant": grant}, "config": {"kubernetes": config}})
+        return yaml.safe_load(of(objects, "ConfigMap")[0]["data"]["floorcast.yaml"])["kubernetes"]
+
+    assert kubernetes({}, watch=False) == {"watch": False}
+    assert kubernetes({"events": False}, events=True, watch=False) == {"events": False, "watch": False}
+
+
 def test_two_installations_in_one_namespace_do_not_share_a_lease(rendered: Chart) -> None:
     def lease(config: Json) -> str:
         objects = rendered({"config": {"leader_election": config}, "fullnameOverride": "other"})

@@ -82,7 +82,7 @@ app.kubernetes.io/part-of: floorcast
 {{- end }}
 
 {{- /*
-The configuration file. What the roles do not allow is not looked for, and two installations in one namespace do not share
+The configuration file. What the roles do not allow is not looked for nor sent, and two installations in one namespace do not share
 a lease; HPAs are always looked for, since a workload that has one must not be taken for one that has none.
 */ -}}
 {{- define "floorcast.config" -}}
@@ -94,6 +94,9 @@ a lease; HPAs are always looked for, since a workload that has one must not be t
 {{- if or $grant.scale $grant.leaderWorkerSets $grant.rollouts }}{{ $owners = append $owners "scale" }}{{ end -}}
 {{- if and .Values.rbac.create (lt (len $owners) 4) -}}
 {{- $_ := set $config "kubernetes" (merge ($config.kubernetes | default dict) (dict "owners" $owners)) -}}
+{{- end -}}
+{{- if and .Values.rbac.create (not $grant.events) -}}
+{{- $_ := set $config "kubernetes" (set ($config.kubernetes | default dict) "events" false) -}}
 {{- end -}}
 {{- if include "floorcast.elects" . -}}
 {{- $_ := set $config "leader_election" (merge $config.leader_election (dict "name" (include "floorcast.fullname" .))) -}}

@@ -4,6 +4,7 @@ import pytest
 import structlog
 
 from models.policy.decision import Decision, Reason
+from predictor.cluster.client import Api
 from predictor.cluster.workloads import ClusterWorkloads
 from predictor.targets import Mode
 from tests.fakes import cluster_objects as objects
@@ -45,6 +46,13 @@ def test_an_event_names_the_object_the_reason_and_the_figures(
     assert (event["type"], event["reason"]) == ("Normal", "RaisedForForecast")
     assert event["message"] == "2 -> 5: in_flight needs 5"
     assert (event["firstTimestamp"], event["count"]) == ("2027-01-15T08:00:00Z", 1)
+
+
+def test_nothing_is_sent_where_events_are_off(server: FakeApiServer, api: Api) -> None:
+    silent = ClusterWorkloads(api, events=False)
+    silent.observe([target()], now=NOW)
+    silent.announce(target(), decision())
+    assert server.asked(CREATE) == []
 
 
 def test_without_an_hpa_it_is_about_the_workload(server: FakeApiServer, workloads: ClusterWorkloads) -> None:

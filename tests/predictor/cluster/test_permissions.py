@@ -48,9 +48,9 @@ def test_a_server_that_does_not_answer_the_question_is_an_error(server: FakeApiS
         permissions.check_permissions(api, {"llm": for_purposes(Purpose.OBSERVE)})
 
 
-def wanted(aim: Target, *owners: Owner) -> set[str]:
+def wanted(aim: Target, *owners: Owner, events: bool = True) -> set[str]:
     """What is needed besides the watches, which go with the lists."""
-    needed = {f"{one.verb} {one.resource.rule_name}" for one in permissions.wanted([aim], owners)["llm"]}
+    needed = {f"{one.verb} {one.resource.rule_name}" for one in permissions.wanted([aim], owners, events=events)["llm"]}
     watches = {what for what in needed if what.startswith("watch ")}
     assert watches == {what.replace("list ", "watch ") for what in needed if what.startswith("list ")}
     return needed - watches
@@ -64,6 +64,7 @@ def test_what_is_looked_for_and_written_decides_what_is_wanted() -> None:
     assert wanted(shadow, Owner.HPA, Owner.KEDA) == everywhere | workloads | {"list scaledobjects"}
     floor = {f"{verb} horizontalpodautoscalers" for verb in ("get", "patch")} | {"create events"}
     assert wanted(target(), Owner.HPA) == everywhere | workloads | floor
+    assert wanted(target(), Owner.HPA, events=False) == wanted(target(), Owner.HPA) - {"create events"}
     leaders = wanted(target(kind=Kind.LEADER_WORKER_SET), Owner.SCALE)
     assert {"list leaderworkersets", "patch leaderworkersets/scale"} < leaders
     assert "patch deployments/scale" not in leaders
