@@ -33,12 +33,14 @@ class Course:
         source: the requests.
         start: when the run begins, seconds.
         end: when it ends.
-        warm_up: seconds from asking for a replica to its first Ready.
+        warm_up: seconds from asking for a replica to its first Ready, that are planned with.
         objective: seconds to the first token.
         initial: replicas that are ready at the start.
         minimum: replicas at least.
         maximum: replicas at most.
+        drawn: shortest and longest of the actual ones, drawn evenly between; None where all are `warm_up`.
         timeout: seconds after which a client without a first token gives up.
+        retries: how often it comes back after that.
         settling: seconds for which the initial replicas are kept: a policy that has seen nothing yet, with no memory
             of the minutes before, would take them away.
         seed: of the fleet.
@@ -53,7 +55,9 @@ class Course:
     initial: int = 1
     minimum: int = 1
     maximum: int = 100
+    drawn: tuple[float, float] | None = None
     timeout: float = 60.0
+    retries: int = 0
     settling: float = 600.0
     seed: int = 1
 
@@ -62,6 +66,8 @@ class Course:
             raise ValueError(f"end is {self.end!r} s: must lie after the start, {self.start!r} s")
         if self.warm_up < 0:
             raise ValueError(f"warm_up is {self.warm_up!r} s: must not be negative")
+        if self.drawn is not None and not 0 <= self.drawn[0] <= self.drawn[1]:
+            raise ValueError(f"drawn is {self.drawn!r} s: must be a shortest and a longest warm-up")
         if not 0 <= self.minimum <= self.initial <= self.maximum:
             raise ValueError(
                 f"minimum {self.minimum}, initial {self.initial}, maximum {self.maximum}: must not fall, from 0 up"
@@ -127,16 +133,17 @@ class Glimpse:
 
 @dataclasses.dataclass(slots=True)
 class _Standing:
-    """Starts that take no time for the replicas of the beginning, and the warm-up for all others."""
+    """Starts that take no time for the replicas of the beginning, and a warm-up between two for all others."""
 
     initial: int
-    warm_up: float
+    shortest: float
+    longest: float
 
     def draw(self, rng: np.random.Generator, weights_bytes: float) -> Drawn:
         """One start."""
-        del rng, weights_bytes
+        del weights_bytes
         self.initial -= 1
-        engine = 0.0 if self.initial >= 0 else self.warm_up
+        engine = 0.0 if self.initial >= 0 else float(rng.uniform(self.shortest, self.longest))
         return Drawn(schedule=0, node=0, image=0, weights=0, engine=engine, lives=np.inf, stuck=0)
 
 
@@ -152,9 +159,12 @@ def run(
 
     The replicas of the beginning are ready at once; they are paid for, and counted as starts, like all others.
     """
-    settings = PoolSettings(ttft_objective=course.objective, timeout=course.timeout, seed=course.seed)
+    settings = PoolSettings(
+        ttft_objective=course.objective, timeout=course.timeout, retries=course.retries, seed=course.seed
+    )
     pool = Pool(course.profile, settings, start=course.start)
-    target = Deployment(pool, _Standing(course.initial, course.warm_up), seed=(course.seed,))
+    starts = _Standing(course.initial, *(course.drawn or (course.warm_up, course.warm_up)))
+    target = Deployment(pool, starts, seed=(course.seed,))
     cluster = Cluster({"target": target})
     lane = Lane(policy, course.source, minimum=course.minimum, maximum=course.maximum, warm_up=course.warm_up)
     cluster.scale("target", course.initial)

@@ -102,7 +102,8 @@ def simulate(  # noqa: PLR0913, PLR0917  (one parameter a flag)
         str, typer.Option(help="Time to the first token to keep to, as 2s.", show_default="twice an idle replica's")
     ] = "",
     attainment: Annotated[float, typer.Option(help="Share of the requests that should keep to it.")] = 0.99,
-    warm_up: Annotated[str, typer.Option(help="Of a new replica.")] = "5m",
+    warm_up: Annotated[str, typer.Option(help="Of a new replica; 3m..8m: drawn evenly between.")] = "5m",
+    retries: Annotated[int, typer.Option(help="How often a client that gave up comes back.")] = 0,
     policy: Annotated[
         list[str] | None,
         typer.Option("--policy", help="A policy to compare; repeat it for more.", show_default="all there are"),
@@ -134,6 +135,7 @@ def simulate(  # noqa: PLR0913, PLR0917  (one parameter a flag)
         objective=ttft,
         attainment=attainment,
         warm_up=warm_up,
+        retries=retries,
         policies=tuple(policy or ()),
         maximum=maximum,
         sweep=sweep,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from predictor.replay.simulatereport import Told
 
 PROFILE = "llama-8b-h100"
+MOST_RETRIES = 10  # each after a pause twice as long: the last one comes after a quarter of an hour
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +38,8 @@ class Asked:
         concurrency: requests in flight a replica is planned for; None for what a load test says.
         objective: time to the first token; empty for twice an idle replica's.
         attainment: share of the requests that should meet it.
-        warm_up: of a replica.
+        warm_up: of a replica; shortest and longest as 3m..8m.
+        retries: how often a client that gave up comes back.
         policies: names; none for all there are.
         maximum: replicas at most; None for twice what the peak needs.
         sweep: runs of each policy at other settings.
@@ -60,6 +62,7 @@ class Asked:
     objective: str = ""
     attainment: float = 0.99
     warm_up: str = "5m"
+    retries: int = 0
     policies: tuple[str, ...] = ()
     maximum: int | None = None
     sweep: int = 2
@@ -82,6 +85,8 @@ class Asked:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ConfigurationError(f"--{name}: {value:g} must be a positive number")
+        if not 0 <= self.retries <= MOST_RETRIES:
+            raise ConfigurationError(f"--retries: {self.retries} must lie in 0..{MOST_RETRIES}")
         if self.sweep < 0:
             raise ConfigurationError(f"--sweep: {self.sweep} must not be negative; 0 runs each policy as set up only")
 
@@ -114,7 +119,8 @@ def made(given: Asked, now: float, bar: rich.progress.Progress) -> "Told":
     load = _workload(given, now)
     question = simulateruns.Question(
         profile=profile,
-        warm_up=commandline.seconds("--warm-up", given.warm_up),
+        warm_up=_warm_up(given.warm_up),
+        retries=given.retries,
         objective=commandline.seconds("--ttft", given.objective) if given.objective else None,
         concurrency=given.concurrency,
         policies=given.policies,
@@ -133,6 +139,16 @@ def made(given: Asked, now: float, bar: rich.progress.Progress) -> "Told":
         attainment=given.attainment,
         notes=load.notes,
     )
+
+
+def _warm_up(text: str) -> tuple[float, float]:
+    """Shortest and longest."""
+    first, _, last = text.partition("..")
+    shortest = commandline.seconds("--warm-up", first)
+    longest = commandline.seconds("--warm-up", last) if last else shortest
+    if longest < shortest:
+        raise ConfigurationError(f"--warm-up: {text!r}: the shorter one comes first, as 3m..8m")
+    return shortest, longest
 
 
 def _workload(given: Asked, now: float) -> "Workload":

@@ -22,7 +22,7 @@ from predictor.errors import ConfigurationError
 from predictor.replay.simulateload import Workload
 
 OURS, REACTIVE = "floorcast", "floorcast-reactive"
-HEADROOM, QUANTILE = 0.2, 0.95  # the configuration's defaults
+PLANNED = 0.9  # quantile of the warm-ups that is planned with, as in the service
 QUICKEST = 5.0  # seconds between two decisions: the pages are scraped every 15
 MOMENTS = 1500  # points of a timeline
 
@@ -33,7 +33,8 @@ class Question:
 
     Attributes:
         profile: of a replica.
-        warm_up: seconds.
+        warm_up: shortest and longest, seconds; each is drawn evenly between.
+        retries: how often a client that gave up comes back.
         objective: seconds to the first token; None for twice what an idle replica needs for 99.9 % of the requests.
         concurrency: requests in flight a replica is planned for; None for what a load test on the fleet says.
         policies: names; none for all there are.
@@ -42,12 +43,19 @@ class Question:
     """
 
     profile: Profile
-    warm_up: float = 300.0
+    warm_up: tuple[float, float] = (300.0, 300.0)
+    retries: int = 0
     objective: float | None = None
     concurrency: float | None = None
     policies: tuple[str, ...] = ()
     maximum: int | None = None
     sweep: int = 2
+
+    @property
+    def planned(self) -> float:
+        """Seconds of warm-up that policies plan with: the p90, which even draws have at nine tenths of the way."""
+        shortest, longest = self.warm_up
+        return shortest + PLANNED * (longest - shortest)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -122,8 +130,8 @@ def run(load: Workload, question: Question, *, tell: Callable[[str, float], None
         )
     if OURS in policies:
         past = {load.name: Past(load.arrivals, load.start, load.end)}
-        foreseen = foresight.foresee(past, (question.warm_up,), tell=lambda share: tell("forecasting", share * 0.3))
-        known[OURS] = _ours(knee, foreseen[load.name, question.warm_up])
+        foreseen = foresight.foresee(past, (question.planned,), tell=lambda share: tell("forecasting", share * 0.3))
+        known[OURS] = _ours(knee, foreseen[load.name, question.planned])
     raced = []
     for i, name in enumerate(policies):
         begun = 0.3 + 0.7 * i / len(policies)
@@ -153,7 +161,9 @@ def _course(load: Workload, question: Question, knee: Knee) -> Course:
         source=load.source,
         start=load.start,
         end=load.end,
-        warm_up=question.warm_up,
+        warm_up=question.planned,
+        drawn=question.warm_up,
+        retries=question.retries,
         objective=knee.objective,
         initial=int(np.clip(np.ceil(1.25 * first / knee.rate), 1, maximum)),
         maximum=maximum,
@@ -175,7 +185,7 @@ def _contenders(load: Workload, question: Question, found: tuple[Knee, Course]) 
         engine=engine,
         ttft=knee.objective,
         itl=max(knee.itl, 0.05),
-        warm_up=question.warm_up,
+        warm_up=question.planned,
         peak=max(int(np.ceil(np.nanmax(inside.values, initial=0.0) / knee.rate)), 1),
         maximum=course.maximum,
         history=history if history.known else None,
@@ -183,7 +193,7 @@ def _contenders(load: Workload, question: Question, found: tuple[Knee, Course]) 
     )
 
     def alone(headroom: float) -> Autoscaler:
-        return ours.Floorcast(ours.objectives(knee, headroom), None, lead=question.warm_up)
+        return ours.Floorcast(ours.objectives(knee, headroom), None, lead=question.planned)
 
     reactive = registry.Rival(
         REACTIVE, alone, ours.KNOB, ours.CAUTION_ALONE, ours.HEADROOM, "Floorcast without its forecast"
@@ -193,7 +203,7 @@ def _contenders(load: Workload, question: Question, found: tuple[Knee, Course]) 
 
 def _ours(knee: Knee, foreseen: Foresight) -> registry.Rival:
     def make(headroom: float) -> Autoscaler:
-        return ours.Floorcast(ours.objectives(knee, headroom), foreseen)
+        return ours.Floorcast(ours.objectives(knee, headroom), foreseen, ttft=knee.objective)
 
     return registry.Rival(OURS, make, ours.KNOB, tuple(ours.CAUTION), ours.HEADROOM, "Floorcast's defaults")
 

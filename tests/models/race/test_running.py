@@ -50,6 +50,22 @@ def test_further_replicas_take_their_warm_up() -> None:
     assert outcome.warming_hours == pytest.approx(2 * 120 / 3600)
 
 
+def test_warm_ups_drawn_between_two_take_as_long_as_their_mean_on_average() -> None:
+    outcome = running.run(dataclasses.replace(COURSE, drawn=(100.0, 300.0), initial=1), Static(12), interval=15.0)
+    mean = outcome.warming_hours * 3600 / 11
+    assert mean == pytest.approx(200, rel=0.25)
+    assert mean != pytest.approx(200, rel=1e-3)
+
+
+def test_clients_that_come_back_are_load_again_and_count_once() -> None:
+    overloaded = dataclasses.replace(COURSE, initial=2, timeout=10.0)
+    gone, back = (
+        running.run(dataclasses.replace(overloaded, retries=retries), Static(2), interval=15.0) for retries in (0, 3)
+    )
+    assert gone.requests == back.requests == len(LOAD.between(COURSE.start, COURSE.end))
+    assert back.missed > gone.missed
+
+
 def test_the_first_replicas_are_kept_while_a_policy_has_seen_nothing() -> None:
     shown: list[Glimpse] = []
     running.run(COURSE, Static(1), interval=15.0, watch=shown.append)
@@ -161,6 +177,8 @@ def test_nonsense_is_refused() -> None:
         dataclasses.replace(COURSE, end=0.0)
     with pytest.raises(ValueError, match="warm_up is -1"):
         dataclasses.replace(COURSE, warm_up=-1.0)
+    with pytest.raises(ValueError, match="drawn is"):
+        dataclasses.replace(COURSE, drawn=(9.0, 3.0))
     with pytest.raises(ValueError, match="initial 30"):
         dataclasses.replace(COURSE, initial=30)
 

@@ -26,7 +26,10 @@ SMALL = "rate=5,days=0.2,day=0,surge=20m:2:10m"
 def found() -> Found:
     load = simulateload.generated(SMALL, hours=0.75, seed=1)
     question = Question(
-        profile=profiles.LLAMA_8B_RTX4090, warm_up=120.0, policies=("floorcast", "static", "oracle"), sweep=1
+        profile=profiles.LLAMA_8B_RTX4090,
+        warm_up=(120.0, 120.0),
+        policies=("floorcast", "static", "oracle"),
+        sweep=1,
     )
     told: list[float] = []
     outcome = simulateruns.run(load, question, tell=lambda _, share: told.append(share))
@@ -70,6 +73,17 @@ def test_the_report_is_one_file_without_script_or_network(found: Found, tmp_path
         "static",
         "oracle",
     }
+
+
+def test_warm_ups_between_two_are_planned_for_with_their_p90_and_said(found: Found, tmp_path: Path) -> None:
+    question = Question(profile=profiles.LLAMA_8B_RTX4090, warm_up=(60.0, 160.0))
+    assert question.planned == 150.0
+    course = dataclasses.replace(found.course, warm_up=150.0, drawn=(60.0, 160.0), retries=2)
+    told = simulatereport.Told("", "w", dataclasses.replace(found, course=course), 2.0, "$", 0.9, ())
+    page, *_ = simulatereport.write(told, tmp_path)
+    text = " ".join(page.read_text().split())
+    assert "a warm-up of 1m to 160s (planned with: 150s)" in text
+    assert "comes back, up to 2 times" in text
 
 
 def test_the_headline_names_the_cheapest_and_who_never_gets_there(found: Found) -> None:
@@ -146,6 +160,8 @@ def test_the_command_writes_its_report(
         ({"generate": "surge=6h"}, "write AT:FACTOR:LASTS"),
         ({"generate": "", "profile": "a toaster"}, "--profile: 'a toaster' is unknown; use one of llama-8b-h100"),
         ({"generate": "", "warm_up": "soon"}, "--warm-up: 'soon'"),
+        ({"generate": "", "warm_up": "8m..3m"}, "--warm-up: '8m..3m': the shorter one comes first, as 3m..8m"),
+        ({"generate": "", "retries": 11}, "--retries: 11 must lie in 0..10"),
         (
             {"generate": SMALL, "hours": 0.5, "policies": ("luck",)},
             "--policy: 'luck' is not known; there are floorcast",
