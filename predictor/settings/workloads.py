@@ -212,7 +212,7 @@ class TargetSettings(Defaults):
     resource: Annotated[str, pydantic.Field(pattern=r"^([a-z0-9]+\.v[0-9][a-z0-9]*\.[a-z0-9.-]+)?$")] = key(
         "",
         "plural.version.group of a kind that is not one of those, as models.v1.example.com. Needs permissions to list"
-        " it, and to get and patch its scale.",
+        " and watch it, and to get and patch its scale.",
         remedy="write it as plural.version.group, like rollouts.v1alpha1.argoproj.io",
     )
     model: str = key(

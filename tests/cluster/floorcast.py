@@ -82,12 +82,15 @@ class Service:
         path = self._folder / "floorcast.log"
         return path.read_text().splitlines() if path.exists() else []
 
+    def page(self, path: str) -> str:
+        """What one of its pages says."""
+        return requests.get(f"{self.url}{path}", timeout=10).text
+
     def metric(self, name: str, **labels: str) -> float | None:
         """The value of one series of /metrics, None where there is none with these labels."""
         from prometheus_client.parser import text_string_to_metric_families as families  # noqa: PLC0415
 
-        page = requests.get(f"{self.url}/metrics", timeout=5).text
-        for family in families(page):
+        for family in families(self.page("/metrics")):
             for sample in family.samples:
                 if sample.name == name and labels.items() <= sample.labels.items():
                     return float(sample.value)

@@ -153,7 +153,7 @@ def refused(audit: audit_log.AuditLog, account: str, *, since: int) -> list[tupl
 def test_the_default_roles_are_enough_and_each_of_their_verbs_is_needed(
     cluster: plane.ControlPlane, namespace: str, audit: audit_log.AuditLog
 ) -> None:
-    load, since = Needed(namespace, OF_KIND), audit.mark()
+    load, since = Needed((namespace, name) for name in OF_KIND), audit.mark()
     with running(cluster, namespace, load, told=values(namespace, load.api.url, mode="control", grant={})) as service:
         service.await_floors(load.replicas)
         assert refused(audit, service.account, since=since) == []

@@ -118,7 +118,7 @@ def test_a_changed_config_map_reaches_the_mounted_file_without_a_restart(
 def test_helm_test_passes_on_a_service_that_is_ready_and_fails_on_one_that_is_not(
     cluster: plane.ControlPlane, namespace: str, helm: chart.Helm
 ) -> None:
-    home, needed = f"{namespace}-floorcast", Needed(namespace, ["m"])
+    home, needed = f"{namespace}-floorcast", Needed([(namespace, "m")])
     place = (f"--namespace={home}", f"--timeout={chart.TIMEOUT_S}s")
     told = values(namespace, source={"prometheus": {"url": SILENT, "timeout": 1, "budget": 1}})
     with needed.api, kubelet.Kubelet(cluster, home) as pods:

@@ -70,7 +70,7 @@ def used(entries: list[audit_log.Entry], account: str) -> Used:
 def test_the_smallest_roles_are_used_to_the_last_verb_and_each_is_named_when_it_is_gone(
     cluster: plane.ControlPlane, namespace: str, audit: audit_log.AuditLog, minima: Minima
 ) -> None:
-    needed, since = Needed(namespace, OF_KIND), audit.mark()
+    needed, since = Needed((namespace, name) for name in OF_KIND), audit.mark()
     helm = chart.Helm(cluster.state, cluster.kubeconfig)
     with default.running(cluster, namespace, needed, told=values(namespace, needed.api.url, mode="shadow")) as service:
 

@@ -125,7 +125,7 @@ def settings(namespace: str, prometheus: str, kubeconfig: Path | None) -> dict[s
 
 @pytest.fixture
 def needed(namespace: str) -> Iterator[Needed]:
-    known = Needed(namespace, KINDS)
+    known = Needed((namespace, name) for name in KINDS)
     with known.api:
         yield known
 
