@@ -146,7 +146,11 @@ class Ownership:
                 found += [(actuator, one) for one in actuator.marked(namespace)]
             except errors.NotFoundError:
                 continue
-        yield from ((actuator, one) for actuator, one in found if not _is_made_by_another(one, found))
+        # What KEDA and KServe make carries a copy of our marks, for a moment longer than the original, and is theirs.
+        makers = {actuator.kind.kind for actuator in self.floors.values()}
+        yield from (
+            (actuator, one) for actuator, one in found if fields.text(fields.controller(one), "kind") not in makers
+        )
 
     def step_back(self, thing: Object, owner: Owner, note: str) -> None:
         """Leaves a note on the object that its number is somebody else's; a workload itself is not written."""

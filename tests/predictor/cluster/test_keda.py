@@ -186,4 +186,5 @@ def test_the_marks_that_keda_copies_onto_its_hpa_are_kedas_to_take_away(
     server.put("horizontalpodautoscalers", hpa)
     released = workloads.release_all("llm") if everything else {"ScaledObject llm/so": workloads.release(target())}
     assert released == {"ScaledObject llm/so": Written(2)}
+    assert workloads.release_all("llm") == {}  # KEDA has not taken them back yet
     assert {request.resource for request in server.requests if request.verb == "patch"} == {SCALED}
