@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 
 from models import stall
-from models.capacity import sizing
+from models.capacity import crowd, sizing
 from models.capacity.limits import Limit
 from models.capacity.observing import Observer
 from models.capacity.trusting import Chosen
@@ -60,7 +60,8 @@ class Entry:
     """One target's row.
 
     `capacity` is the profile in use, `observers` what was seen of it by type of GPU, `limits` the upper bounds in
-    replicas by their names, `stalled` the seconds for which requests run and none ends.
+    replicas by their names, `stalled` the seconds for which requests run and none ends, `looks` how many requests were
+    inside of late.
     """
 
     target: Target
@@ -78,6 +79,7 @@ class Entry:
     limits: tuple[Limit, ...] = ()
     flow: stall.Watch = dataclasses.field(default_factory=stall.Watch)
     stalled: float = 0.0
+    looks: crowd.Looks = ()
     history: collections.deque[Decision] = dataclasses.field(
         default_factory=lambda: collections.deque(maxlen=KEPT_DECISIONS)
     )

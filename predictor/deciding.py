@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable
 
 from models import stall
-from models.capacity import limits, sizing
+from models.capacity import crowd, limits, sizing
 from models.capacity.limits import Limit
 from models.policy import floor, reactive
 from models.policy.context import Context, Memory
@@ -12,7 +12,7 @@ from models.policy.decision import Decision, Reason
 from models.signals import Cause, Known, Signal, Unknown
 from predictor import learning, limiting
 from predictor.board import NOT_YET, Basis, Entry
-from predictor.ports import Workload
+from predictor.ports import Readings, Workload
 from predictor.targets import Mode
 
 DEMAND_SIGNALS = (Signal.ARRIVALS, Signal.IN_FLIGHT, Signal.WAITING)
@@ -64,6 +64,31 @@ def _memory(entry: Entry, *, now: float, longest_gap: float) -> Memory:
     if entry.decision is None or abs(now - entry.decision.at) <= longest_gap:
         return memory
     return Memory(needed_at=now, lowered_at=min(memory.lowered_at, now))
+
+
+def demanded(entry: Entry, *, now: float) -> Readings:
+    """The readings as the history is to remember them, in flight as far as it is demand; `now` in Unix seconds.
+
+    A forecast from what a fleet holds while it works a backlog off would ask for more replicas the more there are.
+    """
+    running, waiting = _value(entry, Signal.IN_FLIGHT), _value(entry, Signal.WAITING)
+    entry.looks = crowd.look(entry.looks, at=now, running=running, waiting=waiting)
+    reading, workload = entry.readings.get(Signal.IN_FLIGHT), entry.workload
+    value = None
+    if isinstance(workload, Workload):
+        value = crowd.demanded(entry.objectives.profile, _load(entry), ready=workload.supply.ready)
+    if not isinstance(reading, Known) or value is None:
+        return entry.readings
+    return {**entry.readings, Signal.IN_FLIGHT: dataclasses.replace(reading, value=value)}
+
+
+def _load(entry: Entry) -> sizing.Load:
+    return sizing.Load(
+        in_flight=_value(entry, Signal.IN_FLIGHT),
+        arrivals=_value(entry, Signal.ARRIVALS),
+        duration=entry.plans.duration if entry.plans else None,
+        growth=crowd.growth(entry.looks),
+    )
 
 
 def standing(entry: Entry, workload: Workload) -> int:
@@ -142,11 +167,9 @@ def _flow(entry: Entry) -> stall.Flow:
 
 def reacting(entry: Entry, workload: Workload, *, with_backlog: bool = True) -> sizing.Planned:
     """The plan for the load of this moment. Requests that wait for stalled engines ask for no more of them."""
-    load = sizing.Load(
-        in_flight=None if entry.stalled else _value(entry, Signal.IN_FLIGHT),
-        arrivals=_value(entry, Signal.ARRIVALS),
-        duration=entry.plans.duration if entry.plans else None,
-    )
+    load = _load(entry)
+    if entry.stalled:
+        load = dataclasses.replace(load, in_flight=None)
     return reactive.react(
         entry.objectives,
         load if with_backlog or load.arrivals is None else dataclasses.replace(load, in_flight=None),

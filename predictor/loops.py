@@ -142,9 +142,10 @@ class Loops:
         for key, entry in self.board.entries.items():
             entry.readings = seen.readings[key]
             entry.workload = seen.workloads[key]
+            demanded = deciding.demanded(entry, now=seen.now)
             for signal in LOADED_SIGNALS:
-                if signal in entry.readings:
-                    self._history.record(key, signal, entry.readings[signal], now=seen.now)
+                if signal in demanded:
+                    self._history.record(key, signal, demanded[signal], now=seen.now)
 
     def _ask_for_history(self, *, now: float) -> Answers:
         """What the source still has; it is asked no further once it answers for no target at all."""

@@ -85,11 +85,13 @@ class Load:
         in_flight: requests in flight.
         arrivals: requests per second.
         duration: seconds a request takes without queueing; a profile's own is preferred.
+        growth: requests per second by which there are more inside, negative while a backlog is worked off.
     """
 
     in_flight: float | None = None
     arrivals: float | None = None
     duration: float | None = None
+    growth: float = 0.0
 
 
 def plan(profile: Profile, load: Load, *others: Need | None) -> Planned:

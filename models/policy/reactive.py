@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from models.capacity import sizing
+from models.capacity import crowd, sizing
 from models.policy.context import Supply
 from models.policy.planning import Objectives
 
@@ -22,7 +22,8 @@ def react(
     Where the profile says what a replica serves, how many run at this instant makes no need beside them: it scatters
     around arrivals x duration with the square root of itself, and the largest of many such looks is a replica or two
     too many (docs/decisions/0004). Where all there is is the measured duration of requests that nobody slowed down,
-    what runs stays a need of its own: at the load that is planned for requests take longer.
+    what runs stays a need of its own: at the load that is planned for requests take longer. While a backlog is worked
+    off it is a need as far as it is demand (`crowd.demanded`).
 
     The backlog is what waits, and what runs beyond what the Ready replicas are planned to hold (engines that admit
     every request have no queue to show), less what the warming replicas will have worked off when one asked for now
@@ -45,7 +46,8 @@ def react(
         left = max(backlog - _worked_off(objectives, load, supply, lead), 0.0)
         arrivals = load.arrivals + left / max(objectives.drain, lead)
         told = sizing.throughput(objectives.profile) is not None
-        load = dataclasses.replace(load, arrivals=arrivals, in_flight=None if told else load.in_flight)
+        running = None if told else crowd.demanded(objectives.profile, load, ready=supply.ready)
+        load = dataclasses.replace(load, arrivals=arrivals, in_flight=running)
         return sizing.plan(objectives.profile, load, need)
     if load.in_flight is not None and waiting is not None and supply.warming == 0:
         load = dataclasses.replace(load, in_flight=load.in_flight + waiting)

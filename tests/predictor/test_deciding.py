@@ -13,7 +13,7 @@ from models.policy.decision import Decision, Reason
 from models.signals import Cause, Known, Signal, Unknown
 from predictor import deciding, limiting
 from predictor.board import Entry, Plans
-from predictor.ports import MIXED_GPUS, Refused, Stuck, Workload
+from predictor.ports import MIXED_GPUS, Readings, Refused, Stuck, Workload
 from predictor.targets import GpuLimits, Learning
 from tests.fakes.world import CALM
 from tests.predictor.telemetry import examples
@@ -196,3 +196,28 @@ def test_an_objective_that_is_met_or_not_known_adds_nothing(ttft: float | None) 
     row = Row(learning=Learning(ttft=2.0, learn=Learn.OFF))
     row.workload = dataclasses.replace(CALM, standing=2, supply=Supply(ready=2))
     assert row.decide(ttft_p95=ttft).replicas == 2
+
+
+def inside(row: Row, *running: float, waiting: float | None = 0.0) -> float | None:
+    """What the history is to remember of the last of these looks, 10 s apart."""
+    kept: Readings = {}
+    for count in running:
+        row.decide(in_flight=count, waiting=waiting, arrivals=3.0)
+        kept = deciding.demanded(row.entry, now=row.now)
+        assert kept.keys() == row.entry.readings.keys()
+    reading = kept[Signal.IN_FLIGHT]
+    return reading.value if isinstance(reading, Known) else None
+
+
+def test_the_history_is_told_what_is_demand_while_a_backlog_is_worked_off() -> None:
+    # 3/s arrive and 6/s end: half of the 120 that are left of it count, where two replicas are planned for 80
+    assert inside(Row(), 180, 150, 120) == pytest.approx(60)
+    assert inside(Row(), 120, 150, 180) == 180
+
+
+def test_the_history_is_told_all_there_is_where_nothing_more_is_known() -> None:
+    assert inside(Row(), 180, 150, 120, waiting=None) == 120
+    row = Row()
+    row.decide(in_flight=120.0)
+    row.entry.workload = Refused("NotFound", "gone")
+    assert deciding.demanded(row.entry, now=row.now) == row.entry.readings

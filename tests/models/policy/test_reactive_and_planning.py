@@ -1,5 +1,7 @@
 """The plan of this moment, and the plans from forecasts."""
 
+import dataclasses
+
 import hypothesis
 import hypothesis.strategies as st
 import pytest
@@ -85,6 +87,15 @@ def test_what_runs_stays_a_need_where_only_the_duration_of_undisturbed_requests_
     told = Objectives(Profile(concurrency=40, duration=12))
     assert replicas(reactive.react(told, crowded, waiting=0, supply=Supply(ready=3))) == 3
     assert replicas(reactive.react(told, Load(in_flight=160, arrivals=10), waiting=0, supply=Supply(ready=4))) == 3
+
+
+def test_what_runs_while_a_backlog_is_worked_off_asks_for_no_more_than_arrivals_make_of_it() -> None:
+    # 9 replicas of 8 places are full. 36 a second end and 20 arrive: 40 of the 72 are theirs.
+    full, supply = Load(in_flight=72, arrivals=20, duration=1.8), Supply(ready=9)
+    six = Objectives(Profile(concurrency=6))
+    assert replicas(reactive.react(six, full, waiting=0, supply=supply)) == 12
+    ending = dataclasses.replace(full, growth=-16.0)
+    assert replicas(reactive.react(six, ending, waiting=0, supply=supply)) == 7
 
 
 def test_a_backlog_counts_as_in_flight_while_no_duration_turns_arrivals_into_replicas() -> None:
