@@ -14,6 +14,9 @@ from predictor.cluster import errors
 # The library checks little of a kubeconfig: one that is YAML and no kubeconfig ends in whatever Python makes of it.
 _UNUSABLE = (kubernetes.config.ConfigException, yaml.YAMLError, OSError, ValueError, TypeError, LookupError)
 
+# Kept for the next request; each watch holds one. What comes back beyond it is closed, with a warning of the library's.
+CONNECTIONS = 256
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Access:
@@ -50,6 +53,7 @@ def connect(access: Access) -> kubernetes.client.ApiClient:
 def configuration(access: Access) -> kubernetes.client.Configuration:
     """The client library's own form of `access`; raises as `connect` does."""
     found = kubernetes.client.Configuration()
+    found.connection_pool_maxsize = CONNECTIONS
     found.retries = False  # urllib3 would try three times: a timeout of 10 s would be one of 40 s
     try:
         _configure(found, access)
