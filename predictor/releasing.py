@@ -9,7 +9,7 @@ from predictor.clock import SystemClock
 from predictor.cluster import discovery, errors, marks
 from predictor.cluster.client import Api
 from predictor.cluster.workloads import ClusterWorkloads
-from predictor.errors import ConfigurationError
+from predictor.errors import ConfigurationError, FloorcastError
 from predictor.ports import Refused, Written
 from predictor.settings import convert, discovered
 from predictor.settings.root import Settings
@@ -40,6 +40,11 @@ def release(settings: Settings, keys: Sequence[str], *, asked: Release) -> int:
     workloads = ClusterWorkloads(api, owners=settings.kubernetes.owners)
     targets = _every_target(settings, api)
     _refuse_strangers(keys, targets)
+    if not targets and not asked.everywhere:
+        sys.stderr.write(
+            "the configuration has no targets: nothing was looked for; name the one the service runs with (--config),"
+            " or look everywhere for what carries its annotations (--all-namespaces)\n"
+        )
     note = _note(asked, now=SystemClock().now())
     whole = give_back(workloads, [target for target in targets if not keys or target.key in keys], note=note)
     return 0 if (keys or _give_back_others(workloads, targets, asked, note=note)) and whole else 1
@@ -65,7 +70,10 @@ def resume(settings: Settings, keys: Sequence[str]) -> int:
 def _every_target(settings: Settings, api: Api) -> Sequence[Target]:
     """Those of the file, and those that are found by label where that is on."""
     if settings.discovery.enabled:
-        found = discovery.find(api, namespaces=settings.discovery.namespaces, kinds=settings.discovery.kinds)
+        try:
+            found = discovery.find(api, namespaces=settings.discovery.namespaces, kinds=settings.discovery.kinds)
+        except errors.ClusterError as error:
+            raise FloorcastError(f"targets by label cannot be looked for: {_why(error)}") from error
         settings = discovered.join(settings, found).settings
     return convert.targets(settings)
 
@@ -80,7 +88,14 @@ def _give_back_others(workloads: ClusterWorkloads, targets: Sequence[Target], as
     """Releases what carries our annotations and is no target any more; whether all could be."""
     whole = True
     for namespace in ("",) if asked.everywhere else sorted({target.namespace for target in targets}):
-        for key, outcome in workloads.release_all(namespace, note=note).items():
+        try:
+            answers = workloads.release_all(namespace, note=note)
+        except errors.ClusterError as error:
+            whole = False
+            where = f"namespace {namespace}" if namespace else "the cluster"
+            sys.stdout.write(f"{where}: not looked through for what else carries our annotations: {_why(error)}\n")
+            continue
+        for key, outcome in answers.items():
             whole = whole and isinstance(outcome, Written)
             sys.stdout.write(f"{key}: {_told(outcome)}\n")
     return whole
@@ -111,6 +126,10 @@ def give_back(workloads: ClusterWorkloads, targets: Sequence[Target], *, note: s
 def _is_gone(outcome: Refused) -> bool:
     """Nothing is left to give back; that must not keep an uninstall from going on."""
     return outcome.reason == errors.NotFoundError.reason
+
+
+def _why(error: errors.ClusterError) -> str:
+    return f"{error.reason}: {error}"
 
 
 def _told(outcome: Written | Refused) -> str:

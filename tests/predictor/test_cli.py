@@ -119,6 +119,30 @@ def test_release_refuses_what_is_no_target(tmp_path: Path) -> None:
     assert done.stderr == "TARGETS: 'llm/chta' is no target of the configuration; the targets are llm/chat\n"
 
 
+@pytest.mark.parametrize("also", ["", "discovery: {enabled: true}\n"])
+@pytest.mark.parametrize("command", [["release"], ["release", "--all-namespaces"], ["release", "llm/chat"], ["resume"]])
+def test_what_an_unreachable_api_server_kept_undone_is_said_in_lines_and_exit_code_1(
+    tmp_path: Path, command: list[str], also: str
+) -> None:
+    (tmp_path / "token").write_text("t")
+    server = "kubernetes: {server: 'http://127.0.0.1:1', token_file: token}\n"
+    (tmp_path / "config.yaml").write_text(f"{TARGETS}{server}{also}")
+    done = floorcast(*command, "--config", "config.yaml", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "Unreachable" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_release_without_targets_says_that_nothing_was_looked_for(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("t")
+    server = "kubernetes: {server: 'http://127.0.0.1:1', token_file: token}\n"
+    (tmp_path / "config.yaml").write_text(f"targets: []\n{server}")
+    done = floorcast("release", "--config", "config.yaml", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "the configuration has no targets: nothing was looked for" in done.stderr
+    assert "--all-namespaces" in done.stderr
+
+
 def test_a_port_in_use_is_exit_code_1_with_the_remedy(tmp_path: Path) -> None:
     program = """
 import socket, sys
