@@ -8,12 +8,11 @@ import yaml
 
 from predictor.cluster import marks
 from tests.cluster import audit as audit_log
-from tests.cluster import chart, kubectl, kubelet, manifests, plane
+from tests.cluster import chart, kubectl, kubelet, manifests, plane, roles
 from tests.cluster.test_chart_run import SILENT, await_alive
 from tests.helm.matrix import MATRIX, TARGET
 from tests.servers import waiting
 
-OURS = "app.kubernetes.io/part-of=floorcast"
 PATIENCE_S = 300  # for a process to be started and to end, on a machine with other work
 OF_OPERATORS = "monitoring.coreos.com/v1"  # kinds that are not installed here
 
@@ -48,7 +47,7 @@ class Cluster:
     def left(self, *namespaces: str) -> list[str]:
         """What the chart has made and is still there."""
         kinds = "deployments,services,configmaps,serviceaccounts,roles,rolebindings,jobs"
-        found = [self.kubectl.json("get", kinds, f"-n{one}", f"--selector={OURS}")["items"] for one in namespaces]
+        found = [self.kubectl.json("get", kinds, f"-n{one}", f"--selector={roles.OURS}")["items"] for one in namespaces]
         return [f"{one['kind']} {one['metadata']['name']}" for items in found for one in items]
 
 

@@ -9,11 +9,10 @@ import pytest
 import requests
 
 from tests.cluster import audit as audit_log
-from tests.cluster import chart, kubectl, kubelet, manifests, plane, test_chart_run
+from tests.cluster import chart, kubectl, kubelet, manifests, plane, roles, test_chart_run
 from tests.cluster.needed import CONCURRENCY, Needed
 from tests.servers import waiting
 
-OURS = "app.kubernetes.io/part-of=floorcast"
 OF_KIND = {"llm": "Deployment", "plain": "Deployment", "set": "StatefulSet"}  # llm has an HPA
 # Each is needed by one of the three; KEDA's and KServe's are tried in test_keda.py and by the service's own tests.
 WRITING = (
@@ -32,6 +31,7 @@ LOOKED_AT = (
     ("apps", "replicasets"),
     ("", "pods"),
 )
+PATIENCE_S = 180.0  # a process is started again, on a machine with other work
 Taken = tuple[str, str, str]
 
 
@@ -54,17 +54,19 @@ class Installed:
         ]
 
     def await_floors(self, replicas: int) -> None:
-        waiting.until(lambda: min(self.floors()) >= replicas, within_s=60, what=f"floors of {replicas}", every_s=0.5)
+        waiting.until(
+            lambda: min(self.floors()) >= replicas, within_s=PATIENCE_S, what=f"floors of {replicas}", every_s=0.5
+        )
 
     def unnoticed(self, *taken: Taken, since: int) -> list[Taken]:
-        """Of these verbs, those that the log does not name as missing within a minute, after so many characters."""
+        """Of these verbs, those that the log does not name as missing in time, after so many characters."""
 
         def left() -> list[Taken]:
             said = self.pod.log[since:]
             return [one for one in taken if _rule(*one) not in said and _missing(*one) not in said]
 
         try:
-            waiting.until(lambda: not left(), within_s=60, what="every rule named", every_s=0.25)
+            waiting.until(lambda: not left(), within_s=PATIENCE_S, what="every rule named", every_s=0.25)
         except TimeoutError:
             return left()
         return []
@@ -74,18 +76,18 @@ class Installed:
             targets = requests.get(f"{self.pod.url}/api/state", timeout=5).json()["targets"].values()
             return all(one["workload"] and not one["refused"] for one in targets)
 
-        waiting.until(fine, within_s=60, what="no target refused", every_s=0.5)
+        waiting.until(fine, within_s=PATIENCE_S, what="no target refused", every_s=0.5)
 
     @contextmanager
     def without(self, *taken: Taken) -> Iterator[None]:
         """Take these verbs from the roles that grant them."""
         place = f"--namespace={self._namespace}"
-        roles = self._kubectl.json("get", "roles", place, f"--selector={OURS}")["items"]
-        for role in roles:
+        found = self._kubectl.json("get", "roles", place, f"--selector={roles.OURS}")["items"]
+        for role in found:
             left = [_less(rule, taken) for rule in role["rules"]]
             self._patch(place, role, [rule for rule in left if rule["verbs"]])
         yield
-        for role in roles:
+        for role in found:
             self._patch(place, role, role["rules"])
 
     def _patch(self, place: str, role: dict[str, Any], rules: list[dict[str, Any]]) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.cluster import audit as audit_log
-from tests.cluster import chart, kubectl, manifests, plane
+from tests.cluster import chart, kubectl, manifests, plane, roles
 from tests.cluster import test_chart_permissions as default
 from tests.cluster.needed import CONCURRENCY, Needed
 from tests.servers import waiting
@@ -15,7 +15,6 @@ GRANT = {"hpa": True, "keda": False, "kserve": False, "scale": False, "events": 
 WRITING = (("get", "autoscaling", "horizontalpodautoscalers"), ("patch", "autoscaling", "horizontalpodautoscalers"))
 LOOKING = tuple((verb, *place) for verb in ("list", "watch") for place in default.LOOKED_AT)
 PATIENCE_S = 180.0
-Used = set[tuple[str, str]]  # verb and resource
 
 
 class Minima:
@@ -54,18 +53,6 @@ def values(namespace: str, prometheus: str, *, mode: str) -> dict[str, Any]:
     return told
 
 
-def granted(call: kubectl.Kubectl, namespace: str) -> Used:
-    roles = call.json("get", "roles", f"--namespace={namespace}", f"--selector={default.OURS}")["items"]
-    rules = [rule for role in roles for rule in role["rules"]]
-    return {(verb, resource) for rule in rules for resource in rule["resources"] for verb in rule["verbs"]}
-
-
-def used(entries: list[audit_log.Entry], account: str) -> Used:
-    """What was asked and not refused; what anybody may ask aside."""
-    asked = [one for one in entries if one.user == account and one.code < 400]
-    return {(one.verb, one.resource) for one in asked} - {("create", "selfsubjectaccessreviews")}
-
-
 @pytest.mark.timeout(900, func_only=True)
 def test_the_smallest_roles_are_used_to_the_last_verb_and_each_is_named_when_it_is_gone(
     cluster: plane.ControlPlane, namespace: str, audit: audit_log.AuditLog, minima: Minima
@@ -74,19 +61,22 @@ def test_the_smallest_roles_are_used_to_the_last_verb_and_each_is_named_when_it_
     helm = chart.Helm(cluster.state, cluster.kubeconfig)
     with default.running(cluster, namespace, needed, told=values(namespace, needed.api.url, mode="shadow")) as service:
 
+        def granted() -> roles.Verbs:
+            return roles.granted(cluster.kubectl, namespace)
+
         def all_used() -> bool:
-            return used(audit.entries(since=since), service.account) == granted(cluster.kubectl, namespace)
+            return roles.used(audit.entries(since=since), service.account) == granted()
 
         # A watch stands in the log when it has ended, half a minute after it began.
         waiting.until(all_used, within_s=PATIENCE_S, what="every verb of shadow mode in use", every_s=1)
-        assert {verb for verb, _ in granted(cluster.kubectl, namespace)} == {"list", "watch"}
+        assert {verb for verb, _ in granted()} == {"list", "watch"}
         assert minima.lowest() == manifests.Workload().replicas
 
         place = f"--namespace={service.pod.manifest['metadata']['namespace']}"
         helm("upgrade", "floorcast", str(chart.CHART), place, values=values(namespace, needed.api.url, mode="control"))
         minima.await_lowest(needed.replicas)
         waiting.until(all_used, within_s=PATIENCE_S, what="every verb of control mode in use", every_s=1)
-        assert granted(cluster.kubectl, namespace) == {(verb, resource) for verb, _, resource in (*LOOKING, *WRITING)}
+        assert granted() == {(verb, resource) for verb, _, resource in (*LOOKING, *WRITING)}
         assert default.refused(audit, service.account, since=since) == []
 
         unnoticed = []
@@ -95,6 +85,7 @@ def test_the_smallest_roles_are_used_to_the_last_verb_and_each_is_named_when_it_
             with service.without(one):
                 needed.replicas = minima.lowest() + 2  # nothing is written unless something changes
                 unnoticed += service.unnoticed(one, since=said)
+            minima.await_lowest(needed.replicas)  # a refusal is told when it is a new one
         said = len(service.pod.log)
         with service.without(*LOOKING):
             service.pod.crash()  # a new process says at its start what it lacks

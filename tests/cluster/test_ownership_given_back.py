@@ -15,7 +15,7 @@ import pytest
 
 from predictor.cluster import marks
 from tests.cluster import audit as audit_log
-from tests.cluster import chart, floorcast, kubelet, owned, plane
+from tests.cluster import chart, floorcast, kubelet, owned, plane, roles
 from tests.cluster import test_ownership as table
 from tests.cluster.needed import CONCURRENCY, Needed
 from tests.cluster.test_chart_run import await_alive
@@ -43,6 +43,8 @@ class Story:
     after: dict[str, dict[str, Seen]] = dataclasses.field(default_factory=dict)
     written: dict[str, set[str]] = dataclasses.field(default_factory=dict)
     refused: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    granted: roles.Verbs = dataclasses.field(default_factory=set)
+    used: roles.Verbs = dataclasses.field(default_factory=set)
 
 
 class Stage:
@@ -88,7 +90,10 @@ class Stage:
         assert ran.returncode == 0, ran.stdout + ran.stderr
 
     def look(self) -> dict[str, Seen]:
-        return {row.name: self._seen(row) for row in table.ROWS}
+        kinds = sorted({owned.PLURALS[row.written[1]] for row in table.ROWS})
+        listed = self.plane.kubectl.json("get", ",".join(kinds), "--all-namespaces")["items"]
+        place = {(one["metadata"]["namespace"], one["kind"], one["metadata"]["name"]): one for one in listed}
+        return {row.name: _seen(row, place[self.namespaces[row.name], row.written[1], "llm"]) for row in table.ROWS}
 
     def await_all(self, what: str, met: Callable[[Seen], bool]) -> None:
         """Waits until it holds of every row, and remembers what was seen then under that name."""
@@ -126,14 +131,6 @@ class Stage:
         grant = {"leaderWorkerSets": True, "rollouts": True}
         return {"config": config, "rbac": {"namespaces": list(self.namespaces.values()), "grant": grant}}
 
-    def _seen(self, row: table.Row) -> Seen:
-        _, kind, path = row.written
-        thing = self._builders[row.name].get(kind, "llm")
-        number = table.value(thing, path)
-        assert isinstance(number, int)
-        annotations = thing["metadata"].get("annotations") or {}
-        return Seen(number, {key: text for key, text in annotations.items() if key.startswith("floorcast.dev/")})
-
     def _of_the_other_kind(self) -> list[Json]:
         """The role that the chart cannot know, for the service and for the hook that gives back."""
         place = {"namespace": self.namespaces[OTHER_KIND], "name": "modelservers"}
@@ -150,6 +147,13 @@ class Stage:
     def accounts(self) -> tuple[str, str]:
         """Service accounts of the chart."""
         return ("floorcast", "floorcast-release")
+
+
+def _seen(row: table.Row, thing: Json) -> Seen:
+    number = table.value(thing, row.written[2])
+    assert isinstance(number, int)
+    annotations = thing["metadata"].get("annotations") or {}
+    return Seen(number, {key: text for key, text in annotations.items() if key.startswith("floorcast.dev/")})
 
 
 @contextmanager
@@ -186,11 +190,13 @@ def story(cluster: plane.ControlPlane) -> Story:
         stage.by_hand("resume", pod)
         stage.await_all("resumed", lambda seen: seen.number >= RAISED_AGAIN)
 
+        stage.story.granted = roles.granted(cluster.kubectl, *stage.namespaces.values())
         stage.helm("uninstall", "--wait")
         stage.remember("uninstalled")
         users = {f"system:serviceaccount:{stage.home}:{name}": name for name in stage.accounts}
         asked = [entry for entry in cluster.audit.entries(since=since) if entry.user in users]
         stage.story.refused = [(one.verb, one.resource) for one in asked if one.code in (401, 403)]
+        stage.story.used = roles.used(asked, f"system:serviceaccount:{stage.home}:floorcast")
         wrote = [one for one in asked if one.verb in audit_log.WRITES and one.resource not in ASIDE]
         for name, namespace in stage.namespaces.items():
             stage.story.written[name] = {one.resource for one in wrote if one.namespace == namespace}
@@ -215,5 +221,7 @@ def test_a_row_gets_its_original_back_whatever_ends(row: table.Row, story: Story
     assert story.written[row.name] == {resource}
 
 
-def test_nothing_was_refused_in_the_life_of_the_installation(story: Story) -> None:
+def test_nothing_was_refused_and_no_verb_was_granted_in_vain(story: Story) -> None:
+    """With every role switched on; what the other kind needs is none of the chart's."""
     assert story.refused == []
+    assert {one for one in story.used if "modelservers" not in one[1]} == story.granted
