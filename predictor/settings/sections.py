@@ -26,6 +26,12 @@ def _url(text: str) -> str:
     return text.rstrip("/")
 
 
+def _query_api(text: str) -> str:
+    if text.endswith("/api/v1"):
+        raise PydanticCustomError("url", "ends in /api/v1, which is added to it; leave that out")
+    return text
+
+
 def _zone(name: str) -> str:
     try:
         zoneinfo.ZoneInfo(name)
@@ -71,7 +77,7 @@ class LabelNames(Section):
 class Prometheus(Section):
     """A Prometheus, or anything that answers its query API."""
 
-    url: Url = key(
+    url: Annotated[Url, pydantic.AfterValidator(_query_api)] = key(
         "http://prometheus-operated.monitoring:9090",
         "Address of the query API, up to and without /api/v1. The default is the service that the Prometheus operator"
         " makes in the namespace monitoring.",

@@ -1,10 +1,14 @@
 """What a configuration comes to, for a person."""
 
+from collections.abc import Iterator, Sequence
+
 import rich.console
 import rich.table
 
+from models.capacity.trusting import Source
 from predictor.settings import convert
 from predictor.settings.root import Settings
+from predictor.targets import Mode, Target
 
 
 def show(settings: Settings) -> None:
@@ -21,3 +25,19 @@ def show(settings: Settings) -> None:
         table.add_row(target.key, target.kind, target.engine, target.mode, carries, sure, f"{target.warm_up:g} s")
     console.print("The configuration is valid.")
     console.print(table)
+    for line in _doubts(settings, targets):
+        console.print(f"Note: {line}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _doubts(settings: Settings, targets: Sequence[Target]) -> Iterator[str]:
+    """What may be meant, and is mostly not."""
+    for target in targets:
+        profile = target.objectives.profile
+        if profile.source == Source.DEFAULT:
+            yield (
+                f"{target.key}: no capacity is given: {profile.concurrency:g} in flight a replica is a cautious guess;"
+                " set capacity.knee to what a load test finds"
+            )
+    for given in settings.targets:
+        if given.mode is Mode.CONTROL and settings.mode is Mode.SHADOW:
+            yield f"{given.key}: mode: control takes effect once the service's own mode is control"

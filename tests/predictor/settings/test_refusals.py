@@ -244,6 +244,10 @@ CASES: dict[str, tuple[str | bytes, str]] = {
         "targets: [{namespace: llm, name: chat, capacity: {concurrency: 4}, engine: vlm}]",
         "config.yaml: targets[0].engine: 'vlm' is no engine of the signal catalogue; did you mean vllm?",
     ),
+    "an address with the path that is added": (
+        "source: {prometheus: {url: 'http://p:9090/api/v1/'}}\n" + TARGET,
+        "config.yaml: source.prometheus.url: 'http://p:9090/api/v1/' ends in /api/v1, which is added to it; leave that out",
+    ),
     "a query for an engine that is none": (
         "signals: {vlm: {arrivals: up}}",
         "config.yaml: signals.vlm: no such engine;",
