@@ -181,7 +181,6 @@ def _show(told: "Told", console: rich.console.Console) -> None:
     names = rich.table.Column("policy", no_wrap=True)
     table = rich.table.Table(names, "in time", "hours", "starts", "TTFT p99", "cost", goal)
     for one in told.found.raced:
-        tuned = told.tuned_cost(one)
         table.add_row(
             one.name,
             f"{one.outcome.attainment * 100:.3f} %",
@@ -189,6 +188,8 @@ def _show(told: "Told", console: rich.console.Console) -> None:
             str(one.outcome.starts),
             f"{one.outcome.ttft_p99:.2f} s",
             f"{told.currency}{told.cost(one):,.2f}",
-            "never" if tuned is None else f"{told.currency}{tuned:,.2f}",
+            told.tuned_shown(one),
         )
     console.print(table)
+    if any(told.tuned_shown(one).startswith("≤") for one in told.found.raced):
+        console.print("≤: the cheapest run is that good already; it may cost less at another setting.")

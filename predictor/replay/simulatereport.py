@@ -8,7 +8,7 @@ import markupsafe
 import pandas as pd
 
 from models.race import frontier
-from predictor.replay import simulatecharts
+from predictor.replay import simulatecharts, simulateverdict
 from predictor.replay.recorded import Note
 from predictor.replay.simulateruns import Found, Raced
 from predictor.settings import durations
@@ -56,22 +56,25 @@ class Told:
     @property
     def headline(self) -> str:
         """The sentence to act on."""
-        costs = {one.name: cost for one in self.found.raced if (cost := self.tuned_cost(one)) is not None}
-        real = {name: cost for name, cost in costs.items() if not name.startswith("oracle")}
-        goal = f"{self.attainment:.4g} of the requests within {self.found.course.objective:.2g} s"
-        goal = goal.replace(f"{self.attainment:.4g}", f"{self.attainment * 100:.4g} %")
-        if not real:
-            return f"No policy that was run gets {goal}: give it more replicas (--maximum) or a longer objective."
-        cheapest = min(real, key=lambda name: real[name])
-        others = [name for name in real if name != cheapest]
-        rest = "; ".join(f"{name} {self.currency}{real[name]:,.0f}" for name in sorted(others, key=lambda n: real[n]))
-        never = [one.name for one in self.found.raced if one.name not in costs]
-        tail = f" Never there: {', '.join(never)}." if never else ""
-        return (
-            f"For {goal}, {cheapest} is cheapest at {self.currency}{real[cheapest]:,.0f}"
-            + (f" ({rest})" if rest else "")
-            + f".{tail}"
-        )
+        prices = [
+            simulateverdict.Price(
+                one.name,
+                self.tuned_cost(one),
+                at_most=self.tuned(one).how is frontier.How.CHEAPEST,
+                runs=len(one.points),
+            )
+            for one in self.found.raced
+        ]
+        goal = simulateverdict.Goal(self.attainment, self.found.course.objective)
+        return simulateverdict.sentence(prices, goal, self.currency)
+
+    def tuned_shown(self, one: Raced) -> str:
+        """What the attainment costs a policy, as it stands in a table."""
+        cost = self.tuned_cost(one)
+        if cost is None:
+            return "never"
+        at_most = "≤ " if self.tuned(one).how is frontier.How.CHEAPEST else ""
+        return f"{at_most}{simulateverdict.money(cost, self.currency)}"
 
 
 def write(told: Told, folder: Path) -> tuple[Path, ...]:

@@ -92,8 +92,11 @@ def test_the_headline_names_the_cheapest_and_who_never_gets_there(found: Found) 
         dataclasses.replace(one, points=(Point("1", *points[one.name], starts=0),)) for one in found.raced
     )  # fmt: skip
     told = simulatereport.Told("", "w", dataclasses.replace(found, raced=raced), 2.0, "$", 0.99, ())
-    assert "floorcast is cheapest at $20 (static $40)" in told.headline
-    assert "Never there: oracle" in told.headline
+    assert "floorcast is cheapest: at most $20.00 (static at most $40.00)" in told.headline
+    assert (
+        "Never there at the default setting, the only one that was run (--sweep 2 runs more): oracle" in told.headline
+    )
+    assert [told.tuned_shown(one) for one in raced] == ["≤ $20.00", "≤ $40.00", "never"]
     hopeless = dataclasses.replace(told, attainment=0.99999)
     assert "No policy that was run gets" in hopeless.headline
 
