@@ -57,7 +57,7 @@ class Api:
     """The two query endpoints; safe to use from several threads. Answers are lists as Prometheus words them."""
 
     def __init__(self, access: Access) -> None:
-        self._timeout = access.timeout
+        self._timeout, self._url = access.timeout, access.url
         self._session = _Session(access)
         self._connect = prometheus_api_client.PrometheusConnect(
             url=access.url.rstrip("/"),
@@ -133,10 +133,12 @@ class Api:
             return ask(left)
         except requests.Timeout as error:
             raise replies.UnreachableError(f"no answer within {left:.3g} s", temporary=False) from error
-        except (OSError, ValueError, RecursionError) as error:  # requests' errors are OSErrors
+        except requests.ConnectionError as error:
             raise replies.UnreachableError(
-                _short(error), temporary=isinstance(error, requests.ConnectionError)
+                f"no connection to {self._url}: {_root(error)}; see source.prometheus.url", temporary=True
             ) from error
+        except (OSError, ValueError, RecursionError) as error:  # requests' errors are OSErrors
+            raise replies.UnreachableError(_short(error), temporary=False) from error
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -212,6 +214,13 @@ def _auth(access: Access) -> requests.auth.AuthBase | None:
 
 def _is_series(row: object) -> bool:
     return isinstance(row, dict) and isinstance(row.get("metric"), dict)
+
+
+def _root(error: BaseException) -> str:
+    """What happened first, in the system's words where it has any: requests wraps it three times."""
+    while (inner := error.__cause__ or error.__context__) is not None:
+        error = inner
+    return getattr(error, "strerror", None) or _short(error)
 
 
 def _short(error: BaseException) -> str:

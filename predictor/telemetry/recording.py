@@ -1,10 +1,12 @@
 """The loops' recorder: every step goes to the metrics, every change to the log."""
 
+from collections.abc import Sequence
+
 import structlog
 
 from models.capacity import warmup
 from models.policy.decision import Decision
-from models.signals import Cause, Reading, Signal, Unknown
+from models.signals import Cause, Signal, Unknown
 from predictor.board import Entry, Plans
 from predictor.diary import Diary
 from predictor.ports import Clock, Readings, Refused, Workload, Written
@@ -53,11 +55,14 @@ class Telemetry:
     def readings(self, target: Target, readings: Readings, *, now: float) -> None:
         """What a look gave."""
         self._metrics.readings(target, readings, now=now)
+        news: dict[Cause | None, list[Signal]] = {}
         for signal, reading in readings.items():
             cause = reading.cause if isinstance(reading, Unknown) else None
-            state = None if cause is Cause.NOT_ASKED else cause
-            if self._changed("signal", target.key, signal, state=state):
-                self._tell_signal(target, signal, reading)
+            cause = None if cause is Cause.NOT_ASKED else cause
+            if self._changed("signal", target.key, signal, state=cause):
+                news.setdefault(cause, []).append(signal)
+        for why, signals in news.items():
+            self._tell_signals(target, why, signals, readings)
 
     def workload(self, target: Target, workload: Workload | Refused) -> None:
         """The state in the cluster, or why it cannot be had."""
@@ -126,12 +131,16 @@ class Telemetry:
         self._troubles[what] = state
         return before != state
 
-    def _tell_signal(self, target: Target, signal: Signal, reading: Reading) -> None:
-        if isinstance(reading, Unknown) and reading.cause is not Cause.NOT_ASKED:
-            why = {"cause": reading.cause, "detail": reading.detail}
-            self._log.warning("signal unknown", target=target.key, signal=signal, **why)
-        else:
-            self._log.info("signal known again", target=target.key, signal=signal)
+    def _tell_signals(self, target: Target, cause: Cause | None, signals: Sequence[Signal], readings: Readings) -> None:
+        """One line for all that a cause made unknown: a server that is down takes every signal with it."""
+        names = ", ".join(signals)
+        if cause is None:
+            self._log.info("signal known again", target=target.key, signal=names)
+            return
+        details = dict.fromkeys(reading.detail for name in signals if isinstance(reading := readings[name], Unknown))
+        more = f" (and {len(details) - 1} more like it)" if len(details) > 1 else ""
+        detail = f"{next(iter(details))}{more}"
+        self._log.warning("signal unknown", target=target.key, signal=names, cause=cause, detail=detail)
 
     def _tell_stuck(self, target: Target, workload: Workload) -> None:
         """A line when the reasons change, not for every pod that joins those that wait for the same."""

@@ -152,6 +152,9 @@ def test_a_server_that_is_gone_leaves_every_signal_unknown(api: PrometheusApi) -
     causes = {reading.cause for reading in readings.values() if isinstance(reading, Unknown)}
     assert len(readings) == len(Signal)
     assert causes == {Cause.SOURCE_DOWN}
+    reading = readings[Signal.IN_FLIGHT]
+    assert isinstance(reading, Unknown)
+    assert "no connection to http://127.0.0.1:1: Connection refused; see source.prometheus.url" in reading.detail
     source.close()
 
 

@@ -95,6 +95,21 @@ def test_an_unknown_signal_is_logged_when_it_changes_and_not_at_every_tick() -> 
     ]
 
 
+def test_what_one_cause_made_unknown_is_one_line() -> None:
+    desk = Desk()
+    signals = (Signal.ARRIVALS, Signal.IN_FLIGHT, Signal.WAITING)
+    down = {signal: Unknown(Cause.SOURCE_DOWN, f"{signal}: refused") for signal in signals}
+    with capture_logs() as said:
+        desk.recorder.readings(TARGET, down, now=1000)
+        desk.recorder.readings(TARGET, down, now=1010)
+        desk.recorder.readings(TARGET, dict.fromkeys(signals, Known(1, 1020)), now=1020)
+    assert [(one["event"], one["signal"]) for one in said] == [
+        ("signal unknown", "arrivals, in_flight, waiting"),
+        ("signal known again", "arrivals, in_flight, waiting"),
+    ]
+    assert said[0]["detail"] == "arrivals: refused (and 2 more like it)"
+
+
 def test_a_signal_that_nobody_asks_for_is_no_news() -> None:
     assert Desk().read(Unknown(Cause.NOT_ASKED)) == []
 
