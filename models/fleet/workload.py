@@ -161,7 +161,9 @@ class FromCounts:
         n = int(self.scale) * whole + int(rng.binomial(whole, self.scale % 1))
         times = (k + _positions(rng, n, self.cv)) * self.counts.step
         return Requests(
-            times, _lengths(rng, n, float(self.counts.prompt[k])), _lengths(rng, n, float(self.counts.output[k]))
+            times,
+            drawn_lengths(rng, n, float(self.counts.prompt[k])),
+            drawn_lengths(rng, n, float(self.counts.output[k])),
         )
 
 
@@ -172,7 +174,8 @@ def _positions(rng: np.random.Generator, n: int, cv: float) -> Floats:
     return found
 
 
-def _lengths(rng: np.random.Generator, n: int, mean: float) -> npt.NDArray[np.int64]:
+def drawn_lengths(rng: np.random.Generator, n: int, mean: float) -> npt.NDArray[np.int64]:
+    """Tokens of so many requests around a mean, as they spread inside a minute; shape (n,)."""
     drawn = rng.lognormal(np.log(max(mean, 1.0)) - TOKEN_SIGMA**2 / 2, TOKEN_SIGMA, n)
     return np.clip(np.rint(drawn), 1, 1 << 17).astype(np.int64)
 
@@ -248,7 +251,7 @@ class Synthetic:
         rate = float(self.expected(np.array([(k + 0.5) * MINUTE]))[0]) * rng.lognormal(-(self.noise**2) / 2, self.noise)
         n = int(rng.poisson(rate * MINUTE))
         times = (k + _positions(rng, n, self.cv)) * MINUTE
-        prompts, outputs = _lengths(rng, n, self.prompt), _lengths(rng, n, self.output)
+        prompts, outputs = drawn_lengths(rng, n, self.prompt), drawn_lengths(rng, n, self.output)
         if self.turns <= 1:
             return Requests(times, prompts, outputs)
         # Sessions of a geometric number of turns, spread over the minutes around: those alive number rate x turns.

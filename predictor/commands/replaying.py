@@ -76,7 +76,8 @@ def backtest(  # noqa: PLR0913, PLR0917  (one parameter a flag)
 
 def simulate(  # noqa: PLR0913, PLR0917  (one parameter a flag)
     file: Annotated[
-        Path | None, typer.Option("--file", help="A file in the traces' format.", show_default=False)
+        Path | None,
+        typer.Option("--file", help="Columns arrival_s, or minute and requests; tokens.", show_default=False),
     ] = None,
     generate: Annotated[
         str | None,
@@ -112,7 +113,7 @@ def simulate(  # noqa: PLR0913, PLR0917  (one parameter a flag)
         int | None, typer.Option(help="Replicas at most.", show_default="twice what the peak needs")
     ] = None,
     sweep: Annotated[int, typer.Option(help="Runs of each policy at other settings, for the frontier.")] = 2,
-    prompt: Annotated[float, typer.Option(help="Mean prompt tokens where nothing says, with --since.")] = 1000.0,
+    prompt: Annotated[float, typer.Option(help="Mean prompt tokens where --file or --since has none.")] = 1000.0,
     output: Annotated[float, typer.Option(help="Mean output tokens, likewise.")] = 200.0,
     price: Annotated[float, typer.Option(help="Of one GPU and hour.")] = 3.5,
     currency: Annotated[str, typer.Option(help="Sign before a price.")] = "$",

@@ -43,7 +43,7 @@ class Asked:
         policies: names; none for all there are.
         maximum: replicas at most; None for twice what the peak needs.
         sweep: runs of each policy at other settings.
-        tokens: mean prompt and output where nothing says.
+        tokens: mean prompt and output where the recording does not say.
         price: of one GPU and hour.
         currency: its sign.
         seed: of everything drawn.
@@ -85,6 +85,9 @@ class Asked:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ConfigurationError(f"--{name}: {value:g} must be a positive number")
+        for name, mean in zip(("prompt", "output"), self.tokens, strict=True):
+            if not mean >= 1:
+                raise ConfigurationError(f"--{name}: {mean:g} must be at least 1 token")
         if not 0 <= self.retries <= MOST_RETRIES:
             raise ConfigurationError(f"--retries: {self.retries} must lie in 0..{MOST_RETRIES}")
         if self.sweep < 0:
@@ -152,10 +155,10 @@ def _warm_up(text: str) -> tuple[float, float]:
 
 
 def _workload(given: Asked, now: float) -> "Workload":
-    from predictor.replay import simulateload  # noqa: PLC0415  (late: numba)
+    from predictor.replay import simulatefiles, simulateload  # noqa: PLC0415  (late: numba)
 
     if given.file is not None:
-        return simulateload.from_file(given.file, hours=given.hours, seed=given.seed)
+        return simulatefiles.read(given.file, hours=given.hours, seed=given.seed, tokens=given.tokens)
     if given.generate is not None:
         return simulateload.generated(given.generate, hours=given.hours, seed=given.seed)
     return _remembered(given, now)

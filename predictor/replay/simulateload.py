@@ -1,15 +1,12 @@
 """What `floorcast simulate` serves: a trace, a generated workload, or what a Prometheus remembers."""
 
 import dataclasses
-import gzip
-from pathlib import Path
 
 import numpy as np
 
-from models.fleet import requests, workload
+from models.fleet import requests
 from models.fleet.requests import Requests
 from models.fleet.workload import Counts, FromCounts, Source, Surge, Synthetic
-from models.race.running import Recording
 from models.series import Floats, Series
 from models.signals import Signal
 from predictor.errors import ConfigurationError, HistoryError
@@ -52,45 +49,24 @@ def window(lasts: float, hours: float) -> tuple[float, float]:
     return float(np.ceil(start / MINUTE) * MINUTE), float(np.floor(lasts / MINUTE) * MINUTE)
 
 
-def from_file(path: Path, *, hours: float, seed: int) -> Workload:
-    """A file in the traces' format.
-
-    Raises:
-        ConfigurationError: there is no such file.
-        HistoryError: it cannot be used.
-    """
-    try:
-        content = path.read_bytes()
-        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
-    except OSError as error:
-        raise ConfigurationError(f"--file: {path}: {error.strerror or error}; give a file that can be read") from error
-    except UnicodeDecodeError as error:
-        raise HistoryError(f"{path}: is no text: give a CSV file, gzipped if it ends in .gz") from error
-    name = path.name.removesuffix(".gz").removesuffix(".csv")
-    try:
-        if "arrival_s" in text.partition("\n")[0]:
-            return _of_requests(name, workload.read_requests(text), hours)
-        return of_counts(name, workload.read_counts(text), hours=hours, seed=seed)
-    except ValueError as error:
-        raise HistoryError(f"{path}: {error}") from error
-
-
-def _of_requests(name: str, given: Requests, hours: float) -> Workload:
-    if len(given) == 0:
-        raise ValueError("there are no requests in it")
-    given = given.shifted(-float(given.times[0]))
-    counts = np.bincount((given.times // MINUTE).astype(np.int64)).astype(np.float64)
-    start, end = _checked(window(len(counts) * MINUTE, hours))
-    return Workload(name, Recording(given), Series(MINUTE, MINUTE, counts / MINUTE), start, end, _some(given, start))
+def usual_tokens(mean: float) -> str:
+    """Says what was assumed of requests whose tokens nobody knows."""
+    return f"unknown: requests have {mean:g} tokens on average (--prompt, --output)"
 
 
 def of_counts(name: str, steps: Counts, *, hours: float, seed: int, notes: tuple[Note, ...] = ()) -> Workload:
-    """Requests drawn inside steps of counts."""
-    start, end = _checked(window(len(steps.requests) * steps.step, hours))
+    """Requests drawn inside steps of counts.
+
+    Raises ValueError where they cannot be.
+    """
+    longer, shorter = max(steps.step, MINUTE), min(steps.step, MINUTE)
+    if abs(longer / shorter - round(longer / shorter)) > 1e-6:  # noqa: PLR2004  (rounding of times in decimals)
+        raise ValueError(f"rows are {steps.step:g} s apart: must be whole minutes, or parts of one")
+    start, end = checked(window(len(steps.requests) * steps.step, hours))
     source = FromCounts(steps, seed=seed)
     each = max(round(steps.step / MINUTE), 1)
     rates = np.repeat(steps.requests / steps.step, each) if steps.step >= MINUTE else _coarse(steps)
-    return Workload(name, source, Series(MINUTE, MINUTE, rates), start, end, _some(source, start), notes)
+    return Workload(name, source, Series(MINUTE, MINUTE, rates), start, end, some_of(source, start), notes)
 
 
 def _coarse(steps: Counts) -> Floats:
@@ -99,14 +75,15 @@ def _coarse(steps: Counts) -> Floats:
     return np.asarray(steps.requests[:whole].reshape(-1, each).sum(axis=1) / MINUTE, dtype=np.float64)
 
 
-def _checked(span: tuple[float, float]) -> tuple[float, float]:
+def checked(span: tuple[float, float]) -> tuple[float, float]:
+    """The span, if it is long enough to simulate; ValueError else."""
     if span[1] - span[0] < 10 * MINUTE:
         raise ValueError("is shorter than a quarter of an hour: nothing to simulate after the history")
     return span
 
 
-def _some(source: Source, start: float) -> Requests:
-    """Requests from the beginning of what is simulated, as many hours as it takes to have a sample."""
+def some_of(source: Source, start: float) -> Requests:
+    """Requests from the beginning of what is simulated, as many hours as a sample takes; ValueError if none."""
     given = requests.none()
     for hours in (1, 6, 24):
         given = source.between(start, start + hours * HOUR)
@@ -136,7 +113,7 @@ def generated(text: str, *, hours: float, seed: int) -> Workload:
     wander = np.random.default_rng([seed, 1]).lognormal(0, source.noise, len(middles))
     history = np.random.default_rng([seed, 2]).poisson(source.expected(middles) * wander * MINUTE) / MINUTE
     arrivals = Series(MINUTE, MINUTE, history.astype(np.float64))
-    return Workload("generated", source, arrivals, start, end, _some(source, start))
+    return Workload("generated", source, arrivals, start, end, some_of(source, start))
 
 
 def _parameters(text: str) -> dict[str, list[str]]:
@@ -171,16 +148,22 @@ def _surge(text: str) -> Surge:
 
 
 def recorded(found: Recorded, target: str, *, hours: float, seed: int, tokens: tuple[float, float]) -> Workload:
-    """What a Prometheus remembers of a target; requests have the mean lengths its tokens say, else those given."""
+    """Steps of a target, from a Prometheus or a file; requests have the mean lengths its tokens say, else `tokens`.
+
+    Raises:
+        HistoryError: there is nothing to simulate.
+    """
     series = found.series.get((target, Signal.ARRIVALS))
     if series is None or series.known == 0:
         raise HistoryError(f"{target}: its arrivals are not known: nothing to simulate")
+    if not np.nansum(series.values) > 0:
+        raise HistoryError(f"{target}: has no requests: nothing to simulate")
     notes = [note for note in found.notes if note.where.startswith(target)]
     means = []
     for signal, usual in ((Signal.TOKENS_IN, tokens[0]), (Signal.TOKENS_OUT, tokens[1])):
         known = found.series.get((target, signal))
         if known is None or len(known) != len(series) or known.known == 0:
-            notes.append(Note(f"{target}: {signal}", f"unknown: requests have {usual:g} tokens on average"))
+            notes.append(Note(f"{target}: {signal}", usual_tokens(usual)))
             means.append(np.full(len(series), usual))
         else:
             with np.errstate(divide="ignore", invalid="ignore"):

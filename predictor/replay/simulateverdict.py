@@ -57,7 +57,8 @@ def sentence(prices: Sequence[Price], goal: Goal, currency: str) -> str:
     least = _shown(real[0], currency)[0]
     best = [one for one in real if _shown(one, currency)[0] == least]
     rest = "; ".join(f"{one.policy} {_told(one, currency)}" for one in real[len(best) :])
-    parts = [f"For {goal}, {_leaders(best, currency)}{f' ({rest})' if rest else ''}."]
+    among = " of what was run" if any(one.at_most for one in real) else ""  # at another setting it may be another one
+    parts = [f"For {goal}, {_leaders(best, currency, among)}{f' ({rest})' if rest else ''}."]
     cheaper = [one for one in dreams if _shown(one, currency)[0] < least]
     if cheaper:
         parts.append(f"Only {_named(cheaper[:1], currency)} is cheaper, which knows the arrivals: nobody can have it.")
@@ -67,11 +68,11 @@ def sentence(prices: Sequence[Price], goal: Goal, currency: str) -> str:
     return " ".join(parts)
 
 
-def _leaders(best: Sequence[Price], currency: str) -> str:
+def _leaders(best: Sequence[Price], currency: str, among: str) -> str:
     amount = _told(dataclasses.replace(best[0], at_most=any(one.at_most for one in best)), currency)
     others = [one.policy for one in best[1:]]
     if not others:
-        return f"{best[0].policy} is cheapest: {amount}"
+        return f"{best[0].policy} is cheapest{among}: {amount}"
     listed = " and ".join(filter(None, (", ".join(others[:-1]), others[-1])))
     return f"{best[0].policy} is as cheap as {listed}: {amount}{' each' if len(others) > 1 else ''}"
 

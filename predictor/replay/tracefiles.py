@@ -30,10 +30,10 @@ def read(paths: Sequence[Path], *, step: float | None = None) -> Recorded:
     series: dict[Key, Series] = {}
     notes: list[Note] = []
     for path in paths:
-        name = _name(path)
+        name = name_of(path)
         if any(target == name for target, _ in series):
             raise HistoryError(f"{path}: a file called {name} was given already; rename one of them")
-        frame = columns.read(path)
+        frame = table(path)
         try:
             found = dict(_series(path, frame, step, notes))
         except gridding.GridError as error:
@@ -42,20 +42,32 @@ def read(paths: Sequence[Path], *, step: float | None = None) -> Recorded:
     return Recorded(series, tuple(notes), absolute=False)
 
 
-def _name(path: Path) -> str:
+def name_of(path: Path) -> str:
+    """A file's name without its endings."""
     return path.name.removesuffix(".gz").removesuffix(".csv")
+
+
+def table(path: Path) -> pd.DataFrame:
+    """The cells of a file in one of the two formats, as text.
+
+    Raises:
+        ConfigurationError: there is no such file.
+        HistoryError: it is no CSV file, or one in neither format.
+    """
+    frame = columns.read(path)
+    if "arrival_s" not in frame and not {"minute", "requests"} <= set(frame.columns):
+        have = ", ".join(map(str, frame.columns))
+        raise HistoryError(
+            f"{path}: columns are {have}: needs arrival_s (one row a request) or minute and requests (one a step);"
+            " backtest takes any other file as --csv with --columns"
+        )
+    return frame
 
 
 def _series(path: Path, frame: pd.DataFrame, step: float | None, notes: list[Note]) -> Iterator[tuple[Signal, Series]]:
     if "arrival_s" in frame:
         return _requests(path, frame, step or MINUTE, notes)
-    if "minute" in frame and "requests" in frame:
-        return _counts(path, frame, step, notes)
-    have = ", ".join(map(str, frame.columns))
-    raise HistoryError(
-        f"{path}: columns are {have}: needs arrival_s (one row a request) or minute and requests (one a step);"
-        " give any other file as --csv with --columns"
-    )
+    return _counts(path, frame, step, notes)
 
 
 def _requests(path: Path, frame: pd.DataFrame, step: float, notes: list[Note]) -> Iterator[tuple[Signal, Series]]:

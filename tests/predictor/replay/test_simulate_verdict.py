@@ -63,7 +63,7 @@ def test_never_holds_for_the_settings_that_were_run() -> None:
 
 def test_with_the_defaults_alone_a_sweep_is_proposed() -> None:
     told = sentence(Price("floorcast", 10.0, at_most=True), Price("static", 12.0, at_most=True), Price("keda", None))
-    assert "floorcast is cheapest: at most $10.00 (static at most $12.00)." in told
+    assert "floorcast is cheapest of what was run: at most $10.00 (static at most $12.00)." in told
     assert told.endswith("at the default setting, the only one that was run (--sweep 2 runs more): keda.")
     assert "other settings (--sweep 2)" in sentence(Price("keda", None))
 
