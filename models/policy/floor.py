@@ -16,9 +16,12 @@ def decide(
     The order of the rules is explained at `rules.RULES`. Nothing but the arguments is looked at. `active` leaves rules
     out, to see what each is good for; the service leaves out none.
     """
-    memory = dataclasses.replace(memory, unknown_since=_unknown_since(context, memory))
-    memory = dataclasses.replace(memory, needed_at=_needed_at(context, memory))
-    memory = dataclasses.replace(memory, missed_since=_missed_since(context, memory))
+    memory = dataclasses.replace(
+        memory,
+        unknown_since=_unknown_since(context, memory),
+        needed_at=_needed_at(context, memory),
+        missed_since=_missed_since(context, memory),
+    )
     proposal = rules.Proposal(context.standing, Reason.AT_PLAN, "")
     trail: list[Verdict] = []
     for rule in active:

@@ -51,6 +51,7 @@ class Glance(Mapping[Signal, Reading]):
         self._pool, self._sight = pool, sight
         self._pages: _Pages | Unknown | None = None
         self._router: dict[Signal, Reading] | None = None
+        self._found: dict[Signal, Reading] = {}
 
     def __len__(self) -> int:
         return len(SEEN)
@@ -59,6 +60,12 @@ class Glance(Mapping[Signal, Reading]):
         return iter(SEEN)
 
     def __getitem__(self, signal: Signal) -> Reading:
+        found = self._found.get(signal)
+        if found is None:
+            found = self._found[signal] = self._read(signal)
+        return found
+
+    def _read(self, signal: Signal) -> Reading:
         if signal not in SEEN:
             raise KeyError(signal)
         if self._pool.settings.scrape_interval is None:
@@ -86,6 +93,8 @@ class _Pages:
     ) -> None:
         self._scrapes, self._slots = scrapes, slots
         self._first, self._last = ends
+        self._newest = scrapes[slots, self._last, : layout.SEEN_KV + 1]
+        self._at = float(self._newest[:, layout.AT].min())
         self._rises: npt.NDArray[np.float64] | None = None
 
     def reading(self, signal: Signal) -> Reading:
@@ -93,12 +102,10 @@ class _Pages:
         return self._gauge(signal) if signal in GAUGES else self._rate(signal)
 
     def _gauge(self, signal: Signal) -> Reading:
-        last = self._scrapes[self._slots, self._last, : layout.SEEN_KV + 1]
-        at = float(last[:, layout.AT].min())
         if signal is Signal.KV_USAGE:
-            return Known(float(last[:, layout.SEEN_KV].mean()), at)
+            return Known(float(self._newest[:, layout.SEEN_KV].mean()), self._at)
         column = layout.SEEN_RUNNING if signal is Signal.IN_FLIGHT else layout.SEEN_WAITING
-        return Known(float(last[:, column].sum()), at)
+        return Known(float(self._newest[:, column].sum()), self._at)
 
     def _rate(self, signal: Signal) -> Reading:
         twice = self._first != self._last
