@@ -30,6 +30,11 @@ class FillingFleet:
         alone: seconds a request takes on an idle replica.
         crowding: share by which each request beside it makes that longer.
         takes: seconds from asking for a replica until it serves.
+        remembers: seconds before the beginning for which there is a history.
+        seed: of the scatter.
+        running: requests in batches.
+        waiting: requests without a place.
+        queued: requests that waited, times the seconds they did.
     """
 
     rate: Callable[[float], float]
@@ -40,15 +45,16 @@ class FillingFleet:
     crowding: float = 0.02
     takes: float = 300.0
     remembers: float = 86400.0
+    seed: int = 1
     running: float = 0.0
     waiting: float = 0.0
-    queued: float = 0.0  # requests that waited, times seconds
+    queued: float = 0.0
 
     def __post_init__(self) -> None:
         self.base, self.began = self.ready, self.now
         self.coming: list[float] = []
         self.floors: list[tuple[float, int]] = []
-        self._rng = np.random.default_rng(1)
+        self._rng = np.random.default_rng(self.seed)
         self._came: list[float] = []
         self._ended: list[tuple[float, float]] = []  # requests and the seconds each took, a step
         self.running = self.rate(self.now) * self.alone * (1 + USUAL * self.crowding)
