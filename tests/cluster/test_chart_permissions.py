@@ -14,7 +14,7 @@ from tests.cluster.needed import CONCURRENCY, Needed
 from tests.servers import waiting
 
 OF_KIND = {"llm": "Deployment", "plain": "Deployment", "set": "StatefulSet"}  # llm has an HPA
-# Each is needed by one of the three; KEDA's and KServe's are tried in test_keda.py and by the service's own tests.
+# Each is needed by one of the three; that those of the other kinds are used too, test_ownership_given_back.py says.
 WRITING = (
     ("get", "autoscaling", "horizontalpodautoscalers"),
     ("patch", "autoscaling", "horizontalpodautoscalers"),

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from predictor.cluster import marks
+from predictor.ports import Owner
 from tests.cluster import audit as audit_log
 from tests.cluster import chart, floorcast, kubelet, owned, plane, roles
 from tests.cluster import test_ownership as table
@@ -107,6 +108,14 @@ class Stage:
             raise TimeoutError(f"{what}: not of {behind()}") from error
         self.remember(what)
 
+    def copy_marks(self) -> None:
+        """As KEDA and KServe do: what they make carries the annotations of what they make it from."""
+        for row in table.ROWS:
+            if row.owner in (Owner.KEDA, Owner.KSERVE):
+                marked = [f"{key}={text}" for key, text in self.look()[row.name].marks.items()]
+                kinds = "hpa" if row.owner is Owner.KEDA else "hpa,scaledobjects.keda.sh"
+                self.plane.kubectl("annotate", kinds, "--all", *marked, f"--namespace={self.namespaces[row.name]}")
+
     def remember(self, what: str) -> None:
         self.story.after[what] = self.look()
 
@@ -191,6 +200,7 @@ def story(cluster: plane.ControlPlane) -> Story:
         stage.await_all("resumed", lambda seen: seen.number >= RAISED_AGAIN)
 
         stage.story.granted = roles.granted(cluster.kubectl, *stage.namespaces.values())
+        stage.copy_marks()
         stage.helm("uninstall", "--wait")
         stage.remember("uninstalled")
         users = {f"system:serviceaccount:{stage.home}:{name}": name for name in stage.accounts}
