@@ -105,6 +105,8 @@ def run(given: Asked, *, clock: Clock | None = None) -> int:
     page, table = report.write(outcome, given.out)
     out = rich.console.Console()
     _show(outcome, out)
+    for doubt in dict.fromkeys(f"{note.where}: {note.what}" for note in outcome.notes if note.doubtful):
+        out.print(f"note: {doubt}", highlight=False, soft_wrap=True, markup=False)
     out.print(f"\n{outcome.headline}\n", highlight=False, soft_wrap=True, markup=False)
     out.print(f"{page} and {table} have the rest.", highlight=False, soft_wrap=True, markup=False)
     return 0

@@ -17,6 +17,8 @@ from predictor.replay.recorded import Key, Note, Recorded
 
 FLOWS = (Signal.ARRIVALS, Signal.TOKENS_IN, Signal.TOKENS_OUT)  # what a unit is needed for; the others are states
 ALIASES = {"requests": Signal.ARRIVALS, "duration": Signal.DURATION_MEAN}
+TOLD_IN = {Signal.ARRIVALS: "requests", Signal.TOKENS_IN: "tokens", Signal.TOKENS_OUT: "tokens"}
+FEW_RESETS, FEW_OF_ROWS = 3, 0.01  # restarts of what counts; a count a row falls at every second one or so
 MILLISECONDS_FROM = 1e11  # as seconds the year 5138
 
 
@@ -97,6 +99,8 @@ def read(path: Path, reading: Reading) -> Recorded:
             raise ConfigurationError(f"--columns: {path} has no column {column!r}; it has {have}")
     notes: list[Note] = []
     times = _times(frame, path, reading, notes)
+    if reading.unit is Unit.RATE:
+        notes += _whole_rates(frame, path, reading.mapped)
     series: dict[Key, Series] = {}
     for target, rows in _targets(frame, path, reading):
         kept = rows & np.isfinite(times)
@@ -140,7 +144,26 @@ def _signals(
         except gridding.GridError as error:
             raise gridding.GridError(f"column {column}: {error}") from error
         notes.extend(Note(where, told) for told in gridding.told(series, repairs, rules))
+        if repairs.resets > max(FEW_RESETS, FEW_OF_ROWS * repairs.samples):
+            what = (
+                f"fell {repairs.resets} times in {repairs.samples} rows: is it a count a row? --unit count reads it so"
+            )
+            notes.append(Note(where, what, doubtful=True))
         yield signal, series
+
+
+def _whole_rates(frame: pd.DataFrame, path: Path, mapping: Mapped) -> Iterator[Note]:
+    """Asks whether columns of whole numbers, which a rate seldom has, are counts."""
+    for signal in FLOWS:
+        column = mapping.signals.get(signal)
+        if column is None:
+            continue
+        values = columns.numbers(frame, column, path=path)
+        values = values[~np.isnan(values)]
+        if (values == np.rint(values)).all() and (values > 0).any():
+            told = TOLD_IN[signal]
+            what = f"all whole numbers, read as {told} a second; --unit count reads them as {told} a row"
+            yield Note(f"{path.name}: {column}", what, doubtful=True)
 
 
 def _times(frame: pd.DataFrame, path: Path, reading: Reading, notes: list[Note]) -> Floats:

@@ -17,10 +17,12 @@ class Note:
     Attributes:
         where: file or target, and column or signal.
         what: a sentence for a person.
+        doubtful: whether it may well have been read wrongly: said on the terminal too, where nobody opens the report.
     """
 
     where: str
     what: str
+    doubtful: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

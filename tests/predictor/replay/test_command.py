@@ -161,6 +161,18 @@ def test_the_sentence_is_on_standard_output_and_progress_is_not(tmp_path: Path) 
     assert (tmp_path / "found" / "backtest.csv").exists()
 
 
+def test_a_doubt_how_a_column_was_read_is_on_the_terminal_and_in_the_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "".join(f"{60 * i},{60 + i % 7}\n" for i in range(90))
+    (tmp_path / "own.csv").write_text(f"ts,n\n{rows}")
+    asked = Asked(csv=tmp_path / "own.csv", columns="time=ts,requests=n", every="10m", slow=False, out=tmp_path / "out")
+    assert command.run(asked) == 0
+    doubt = "all whole numbers, read as requests a second; --unit count reads them as requests a row"
+    assert f"note: own.csv: n: {doubt}" in capsys.readouterr().out.splitlines()
+    assert doubt in (tmp_path / "out" / "report.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "complaint"),
     [

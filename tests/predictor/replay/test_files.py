@@ -104,11 +104,11 @@ def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
     ],
 )
 def test_times_are_read_as_people_write_them(tmp_path: Path, times: tuple[str, ...]) -> None:
-    rows = "".join(f"{time},{value}\n" for time, value in zip(times, (1, 2, 3), strict=True))
+    rows = "".join(f"{time},{value}\n" for time, value in zip(times, (1.5, 2, 3), strict=True))
     reading = Reading(BASIC, zone=zoneinfo.ZoneInfo("Europe/Berlin"))
     recorded = csvfiles.read(write(tmp_path / "a.csv", f"ts,rps\n{rows}"), reading)
     series = recorded.series["a", Signal.ARRIVALS]
-    assert (series.start, series.step, series.values.tolist()) == (1767225600, 60, [1, 2, 3])
+    assert (series.start, series.step, series.values.tolist()) == (1767225600, 60, [1.5, 2, 3])
     assert recorded.notes == ()
 
 
@@ -178,5 +178,47 @@ def test_a_spike_is_cut_down_in_rates_and_stays_in_counts(tmp_path: Path) -> Non
     rates, counts = (csvfiles.read(file, Reading(mapping, unit)) for unit in (Unit.RATE, Unit.COUNT))
     assert rates.series["a", Signal.ARRIVALS].values.max() == 1200
     assert counts.series["a", Signal.ARRIVALS].values.max() == 1e5
-    assert "1 of 10 rows stand alone" in rates.notes[0].what
+    assert "1 of 10 rows stand alone" in rates.notes[1].what
     assert counts.notes == ()
+
+
+def doubts(file: Path, columns: str, unit: Unit) -> list[str]:
+    return [one.what for one in csvfiles.read(file, Reading(mapped(columns), unit)).notes if one.doubtful]
+
+
+def test_whole_numbers_that_are_read_as_a_rate_are_asked_about(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.csv", "ts,n,rps,zero,t\n0,60,1.5,0,100\n60,,2,0,200\n120,65,3,0,300\n")
+    assert doubts(file, "time=ts,requests=n,tokens_in=t", Unit.RATE) == [
+        "all whole numbers, read as requests a second; --unit count reads them as requests a row",
+        "all whole numbers, read as tokens a second; --unit count reads them as tokens a row",
+    ]
+    assert doubts(file, "time=ts,requests=n", Unit.COUNT) == []
+    assert doubts(file, "time=ts,requests=rps", Unit.RATE) == []
+    assert doubts(file, "time=ts,requests=zero", Unit.RATE) == []
+    assert doubts(file, "time=ts,in_flight=n", Unit.RATE) == []  # what is in flight is whole
+
+
+def test_a_total_that_falls_often_is_asked_about_and_one_that_is_restarted_is_not(tmp_path: Path) -> None:
+    counts = write(tmp_path / "a.csv", "ts,n\n" + "".join(f"{60 * i},{5 + i % 2}\n" for i in range(100)))
+    assert doubts(counts, "time=ts,requests=n", Unit.TOTAL) == [
+        "fell 49 times in 100 rows: is it a count a row? --unit count reads it so"
+    ]
+    total = write(tmp_path / "b.csv", "ts,n\n" + "".join(f"{60 * i},{9 * (i % 150)}\n" for i in range(600)))
+    assert doubts(total, "time=ts,requests=n", Unit.TOTAL) == []
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["", "n/a", "N/A", "NA", "<NA>", "#N/A", "#NA", "nan", "NaN", "-nan", "NAN", "null", "NULL", "Null", "None", "NONE",
+     "1.#QNAN", "  "],
+)  # fmt: skip
+def test_spellings_of_unknown(tmp_path: Path, word: str) -> None:
+    file = write(tmp_path / "a.csv", f"minute,requests\n0,60\n1,{word}\n2,60\n3,60\n")
+    np.testing.assert_equal(tracefiles.read([file]).series["a", Signal.ARRIVALS].values, [1, NAN, 1, 1])
+
+
+@pytest.mark.parametrize("word", ["-", "?", "missing", "unknown", "inf", "1,5", "nil", "no data"])
+def test_any_other_text_is_refused(tmp_path: Path, word: str) -> None:
+    file = write(tmp_path / "a.csv", f'minute,requests\n0,60\n1,"{word}"\n2,60\n')
+    with pytest.raises(HistoryError, match=r"line 3, column requests: .* is no finite number"):
+        tracefiles.read([file])
