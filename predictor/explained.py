@@ -3,6 +3,7 @@
 import dataclasses
 import datetime as dt
 import json
+import sys
 import zoneinfo
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,7 +13,7 @@ import requests
 import rich.console
 import rich.table
 
-from predictor import journal
+from predictor import asked_for, journal
 from predictor.diary import DECISION
 from predictor.errors import ConfigurationError, FloorcastError
 from predictor.settings import durations
@@ -65,46 +66,103 @@ def run(asked: Asked, settings: Settings, *, now: float, console: rich.console.C
     return 0
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class NoAnswer:
+    """Why a service did not explain; `url` is where it was asked."""
+
+    url: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"the service at {self.url}: {self.why}"
+
+
 def _found(asked: Asked, settings: Settings, *, now: float) -> list[Record]:
+    if not asked.url:  # a service elsewhere may have other targets than this file
+        asked_for.check(asked.target, settings, kept=lambda: _kept(asked.target, settings))
     if asked.since:
         return _span(asked, settings, since=now - _seconds(asked.since, "--since"), until=now)
     if asked.at:
         return _span(asked, settings, since=0.0, until=_time(asked.at, settings))[-1:]
     url = asked.url or f"http://127.0.0.1:{settings.server.port}"
-    live = _live(f"{url}/api/explain/{asked.target}", insist=bool(asked.url))
-    return [live] if live else _span(asked, settings, since=0.0, until=now)[-1:]
-
-
-def _live(address: str, *, insist: bool) -> Record | None:
-    """The service's own answer; None where none runs here, or it has made no decision yet."""
-    try:
-        answer = requests.get(address, timeout=TIMEOUT)
-        if answer.status_code != NOT_FOUND:
-            answer.raise_for_status()
-            found = answer.json()
-            return found if isinstance(found, dict) and "decision" in found else None
-    except (requests.RequestException, ValueError) as error:
-        if insist:
-            raise UnexplainedError(f"--url: {address} does not answer: {error}") from error
-    return None
-
-
-def _span(asked: Asked, settings: Settings, *, since: float, until: float) -> list[Record]:
-    folder = settings.journal.path
-    if folder is None:
-        raise UnexplainedError(
-            f"no running service answers for {asked.target}, and there is no journal; start the service, name it with"
-            " --url, or set journal.path"
-        )
-    found = list(_decisions(folder, asked.target, since=since, until=until))
-    if not found:
-        known = sorted({str(one.get("target")) for one in _decisions(folder, "", since=0.0, until=until)})
-        told = f"it knows {', '.join(known)}" if known else "it is empty"
-        raise UnexplainedError(f"the journal in {folder} has no decision for {asked.target!r} at that time; {told}")
+    live = _live(url, asked.target, insist=bool(asked.url))
+    if not isinstance(live, NoAnswer):
+        return [live]
+    found = _span(asked, settings, since=0.0, until=now, silent=live)[-1:]
+    sys.stderr.write(f"from the journal at {settings.journal.path}; {live}\n")
     return found
 
 
-def _decisions(folder: Path, target: str, *, since: float, until: float) -> Iterator[Record]:
+def _live(url: str, target: str, *, insist: bool) -> Record | NoAnswer:
+    """The service's own answer, or why there is none: nobody runs there, or it has made no decision yet."""
+    address = f"{url}/api/explain/{target}"
+    try:
+        answer = requests.get(address, timeout=TIMEOUT)
+        if answer.status_code == NOT_FOUND:
+            return NoAnswer(url, f"has made no decision for {target}")
+        answer.raise_for_status()
+        found = answer.json()
+    except (requests.RequestException, ValueError) as error:
+        if insist:
+            raise UnexplainedError(f"--url: {address} does not answer: {_reason(error)}") from error
+        reached = not isinstance(error, requests.ConnectionError)
+        return NoAnswer(url, _reason(error) + ("" if reached else "; start it, or name it with --url"))
+    if isinstance(found, dict) and "decision" in found:
+        return found
+    return NoAnswer(url, "answers with no explanation; is it Floorcast? name it with --url")
+
+
+def _reason(error: Exception) -> str:
+    """The end of a long story: requests puts what happened last, behind addresses and objects."""
+    match error:
+        case requests.Timeout():
+            return f"no answer within {TIMEOUT:g} s"
+        case requests.JSONDecodeError():
+            return "answers with something that is no JSON"
+        case requests.HTTPError():
+            return f"answers {error.response.status_code}"
+        case requests.ConnectionError():
+            return str(error).rsplit(": ", 1)[-1].rstrip("\"')")
+        case _:
+            return str(error)
+
+
+def _span(
+    asked: Asked, settings: Settings, *, since: float, until: float, silent: NoAnswer | None = None
+) -> list[Record]:
+    """What the journal has; `silent` is why it is the journal that is asked."""
+    folder = settings.journal.path
+    found = list(_decisions(folder, asked.target, since=since, until=until)) if folder else []
+    if found:
+        return found
+    hint = asked_for.known(settings) if settings.discovery.enabled else ""
+    lines = [f"no decision of {asked.target} is known{hint}", *([f"  {silent}"] if silent else [])]
+    raise UnexplainedError([*lines, f"  {_lacking(asked.target, settings)}"])
+
+
+def _lacking(target: str, settings: Settings) -> str:
+    """Why the journal does not answer."""
+    folder = settings.journal.path
+    if folder is None:
+        return "no journal is kept: set journal.path"
+    if not folder.is_dir():
+        return f"the journal at {folder}: is not there"
+    kept = [(str(one.get("target")), float(one["at"])) for one in _decisions(folder, "", since=0.0)]
+    times = [at for name, at in kept if name == target]
+    if times:
+        zone = zoneinfo.ZoneInfo(settings.forecast.zone)
+        first, last = (f"{dt.datetime.fromtimestamp(at, tz=zone):%Y-%m-%d %H:%M}" for at in (times[0], times[-1]))
+        return f"the journal at {folder}: has none at that time, but from {first} to {last}"
+    told = f"knows {', '.join(sorted({name for name, _ in kept}))} only" if kept else "is empty"
+    return f"the journal at {folder}: {told}"
+
+
+def _kept(target: str, settings: Settings) -> bool:
+    folder = settings.journal.path
+    return folder is not None and any(True for _ in _decisions(folder, target, since=0.0))
+
+
+def _decisions(folder: Path, target: str, *, since: float, until: float = float("inf")) -> Iterator[Record]:
     try:
         yield from (
             one for one in journal.read(folder, since=since, until=until, target=target) if one.get("kind") == DECISION

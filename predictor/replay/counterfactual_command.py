@@ -11,7 +11,7 @@ import rich.console
 import rich.progress
 import rich.table
 
-from predictor import journal
+from predictor import asked_for, journal
 from predictor.errors import ConfigurationError, HistoryError
 from predictor.replay import counterfactual
 from predictor.replay.counterfactual import Figure, Found, Terms
@@ -55,6 +55,7 @@ def run(asked: Asked, settings: Settings, *, now: float, console: rich.console.C
     """
     os.nice(LOW - os.nice(0))
     console = console or rich.console.Console()
+    asked_for.check(asked.target, settings, kept=lambda: any(True for _ in _records(asked, settings, now=now)))
     terms = _terms(asked, settings)
     given = counterfactual.recorded(_records(asked, settings, now=now), warm_up=terms.warm_up, target=asked.target)
     with _progress(asked) as progress:

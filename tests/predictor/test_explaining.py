@@ -11,11 +11,14 @@ from pathlib import Path
 import pytest
 import rich.console
 from prometheus_client import CollectorRegistry
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from models.capacity.sizing import Need, NeedKind, Plan
 from models.forecasting.forecast import Forecast, Quality
 from models.signals import Cause, Known, Signal, Unknown
-from predictor import deciding, explained, explaining
+from predictor import asked_for, deciding, explained, explaining
 from predictor.board import Entry
 from predictor.diary import DECISION, SEEN, Diary
 from predictor.errors import ConfigurationError
@@ -227,14 +230,20 @@ def test_json_is_for_machines(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "error", "told"),
     [
-        ({"target": "llm/none"}, UnexplainedError, "has no decision for 'llm/none' at that time; it knows llm/chat"),
-        ({"at": "2001-01-01"}, UnexplainedError, "it is empty"),
+        ({"target": "llm/none"}, UnexplainedError, "knows llm/chat only"),
+        (
+            {"at": "2001-01-01"},
+            UnexplainedError,
+            "has none at that time, but from 2026-03-01 13:30 to 2026-03-01 15:30",
+        ),
+        ({"target": "chat"}, ConfigurationError, "'chat' is no target: write namespace/name"),
+        ({"target": "llm/chat/x"}, ConfigurationError, "'llm/chat/x' is no target: write namespace/name"),
         ({"at": "noon"}, ConfigurationError, "--at: 'noon' is no time"),
         ({"since": "long"}, ConfigurationError, "--since: 'long' is no duration"),
         (
             {"url": "http://127.0.0.1:1"},
             UnexplainedError,
-            "--url: http://127.0.0.1:1/api/explain/llm/chat does not answer",
+            "--url: http://127.0.0.1:1/api/explain/llm/chat does not answer: [Errno 111] Connection refused",
         ),
     ],
 )
@@ -252,6 +261,64 @@ def test_without_service_and_journal_it_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "journal-000000000001000.jsonl").mkdir()
     with pytest.raises(UnexplainedError, match="Is a directory"):
         ask(tmp_path)
+
+
+def test_both_the_service_and_the_journal_are_named_when_neither_answers(tmp_path: Path) -> None:
+    refused = "  the service at http://127.0.0.1:1: [Errno 111] Connection refused; start it, or name it with --url"
+    for folder, told in (
+        (None, "  no journal is kept: set journal.path"),
+        (tmp_path, f"  the journal at {tmp_path}: is empty"),
+        (tmp_path / "none", f"  the journal at {tmp_path / 'none'}: is not there"),
+    ):
+        with pytest.raises(UnexplainedError) as caught:
+            ask(folder)
+        assert caught.value.lines == ("no decision of llm/chat is known", refused, told)
+
+
+def test_an_answer_from_the_journal_says_why_it_is_not_the_services(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask(folder)
+    told = f"from the journal at {folder}; the service at http://127.0.0.1:1: [Errno 111] Connection refused"
+    assert capsys.readouterr().err.startswith(told)
+    ask(folder, at="2026-03-01T14:40")
+    assert capsys.readouterr().err == ""  # that was asked of the journal
+
+
+# ------------------------------------------------------------------------------------------------- unknown targets
+
+
+def configured(folder: Path | None, *, discovery: bool = False) -> Settings:
+    targets = [{"namespace": "llm", "name": name, "model": name, "capacity": {"knee": 40}} for name in ("code", "docs")]
+    given = {
+        "targets": targets,
+        "discovery": {"enabled": discovery},
+        "journal": {"path": folder},
+        "server": {"port": 1},
+    }
+    return Settings.model_validate(given)
+
+
+@pytest.mark.parametrize("target", ["llm/nope", "code"])
+def test_an_unknown_target_is_refused_with_those_that_are_configured(target: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="use one of llm/code, llm/docs"):
+        explained.run(Asked(target), configured(tmp_path), now=NOW)
+    with pytest.raises(ConfigurationError, match="use one of llm/code, llm/docs"):
+        asked_for.check(target, configured(None))
+
+
+def test_with_discovery_the_configured_ones_are_a_hint(tmp_path: Path) -> None:
+    settings = configured(tmp_path, discovery=True)
+    asked_for.check("llm/nope", settings)
+    with pytest.raises(UnexplainedError, match="use one of llm/code, llm/docs, others are found by label"):
+        explained.run(Asked("llm/nope"), settings, now=NOW)
+
+
+def test_a_target_that_is_no_longer_configured_is_still_explained_from_the_journal(folder: Path) -> None:
+    out = io.StringIO()
+    console = rich.console.Console(file=out, width=140, color_system=None)
+    assert explained.run(Asked("llm/chat"), configured(folder), now=NOW + 3600, console=console) == 0
+    assert out.getvalue().startswith("llm/chat")
 
 
 # -------------------------------------------------------------------------------------------------------- the service
@@ -276,8 +343,27 @@ def test_the_running_service_is_asked_first(url: str, folder: Path) -> None:
 
 
 def test_what_the_service_does_not_know_may_be_in_the_journal(url: str, folder: Path) -> None:
-    with pytest.raises(UnexplainedError, match="it knows llm/chat"):
+    with pytest.raises(UnexplainedError, match="knows llm/chat only"):
         ask(folder, url=url, target="llm/none")
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (Response("oh", status_code=500), "answers 500"),
+        (Response("<html>"), "answers with something that is no JSON"),
+        (JSONResponse(["else"]), "answers with no explanation; is it Floorcast?"),
+    ],
+)
+def test_an_answer_that_is_no_explanation_is_told(
+    answer: Response, told: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    application = Starlette(routes=[Route("/api/explain/llm/chat", lambda _request: answer)])
+    with Server(application, host="127.0.0.1", port=0) as server:
+        port = int(server.url.rsplit(":", 1)[1])
+        given = Settings(journal=sections.Journal(path=folder), server=sections.Server(port=port))
+        explained.run(Asked("llm/chat"), given, now=NOW, console=rich.console.Console(file=io.StringIO()))
+    assert f"the service at http://127.0.0.1:{port}: {told}" in capsys.readouterr().err
 
 
 def test_times_are_shown_in_the_zone_of_the_configuration() -> None:

@@ -176,6 +176,15 @@ def test_what_is_misspelt_is_named(settings: Settings, asked: dict[str, object],
         ask(settings, **asked)
 
 
+def test_a_target_that_nobody_configured_is_refused_unless_the_journal_has_it(settings: Settings) -> None:
+    code = {"namespace": "llm", "name": "code", "model": "code", "capacity": {"knee": 40}}
+    given = Settings.model_validate({"targets": [code], "journal": {"path": settings.journal.path}})
+    for wrong in ("llm/nope", "chat"):
+        with pytest.raises(ConfigurationError, match="use one of llm/code"):
+            ask(given, target=wrong)
+    assert ask(given).startswith("llm/chat, ")
+
+
 def test_without_a_journal_it_says_so(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"journal\.path: is not set"):
         ask(Settings())
