@@ -144,8 +144,9 @@ def _short_of(economics: Economics, best: Option, objective: float) -> Verdict:
     caught = 1 - (1 - best.met) / max(1 - reactive.met, 1e-12)
     instead = _cheapest(economics, best.met)
     surges = (
-        f"the load's surges come without warning: even at {name(best)} a floor lifts the share of the load that finds"
-        f" enough replicas only from {reactive.met:.1%} to {_rounded_down(best.met):.2%} ({objective * 100:g}% wanted)"
+        f"the forecast does not see the load's surges coming in time: even at {name(best)} a floor lifts the share of"
+        f" the load that finds enough replicas only from {reactive.met:.1%} to {_rounded_down(best.met):.2%}"
+        f" ({objective * 100:g}% wanted)"
     )
     if caught >= CAUGHT and best.paid < instead.paid * (1 - MATTERS):
         text = (
