@@ -111,8 +111,8 @@ class Stage:
     def copy_marks(self) -> None:
         """As KEDA and KServe do: what they make carries the annotations of what they make it from."""
         for row in table.ROWS:
-            if row.owner in (Owner.KEDA, Owner.KSERVE):
-                marked = [f"{key}={text}" for key, text in self.look()[row.name].marks.items()]
+            marked = [f"{key}={text}" for key, text in self.look()[row.name].marks.items()]
+            if marked and row.owner in (Owner.KEDA, Owner.KSERVE):
                 kinds = "hpa" if row.owner is Owner.KEDA else "hpa,scaledobjects.keda.sh"
                 self.plane.kubectl("annotate", kinds, "--all", *marked, f"--namespace={self.namespaces[row.name]}")
 
