@@ -66,18 +66,22 @@ def _memory(entry: Entry, *, now: float, longest_gap: float) -> Memory:
     return Memory(needed_at=now, lowered_at=min(memory.lowered_at, now))
 
 
-def demanded(entry: Entry, *, now: float) -> Readings:
-    """The readings as the history is to remember them, in flight as far as it is demand; `now` in Unix seconds.
+def demanded(entry: Entry) -> Readings:
+    """The readings as the history is to remember them, in flight as far as it is demand.
 
     A forecast from what a fleet holds while it works a backlog off would ask for more replicas the more there are.
     """
-    running, waiting = _value(entry, Signal.IN_FLIGHT), _value(entry, Signal.WAITING)
-    entry.looks = crowd.look(entry.looks, at=now, running=running, waiting=waiting)
     reading, workload = entry.readings.get(Signal.IN_FLIGHT), entry.workload
-    value = None
-    if isinstance(workload, Workload):
-        value = crowd.demanded(entry.objectives.profile, _load(entry), ready=workload.supply.ready)
-    if not isinstance(reading, Known) or value is None:
+    if not isinstance(reading, Known) or not isinstance(workload, Workload):
+        entry.looks = ()
+        return entry.readings
+    ready, waiting = workload.supply.ready, _value(entry, Signal.WAITING)
+    if waiting is None or _partial(entry, ready):
+        entry.looks = ()
+    else:
+        entry.looks = crowd.after(entry.looks, crowd.Look(reading.at, reading.value + waiting, waiting, ready))
+    value = crowd.demanded(entry.objectives.profile, _load(entry), ready=ready)
+    if value is None or value == reading.value:
         return entry.readings
     return {**entry.readings, Signal.IN_FLIGHT: dataclasses.replace(reading, value=value)}
 
@@ -111,10 +115,12 @@ def unknown(entry: Entry, workload: Workload) -> tuple[tuple[Signal, Cause], ...
         for signal, reading in readings
         if isinstance(reading, Unknown) and reading.cause is not Cause.NOT_ASKED
     )
+    return (*missing, (Signal.REPORTING, Cause.PARTIAL)) if _partial(entry, workload.supply.ready) else missing
+
+
+def _partial(entry: Entry, ready: int) -> bool:
     reporting = _value(entry, Signal.REPORTING)
-    if reporting is not None and reporting < workload.supply.ready:
-        return (*missing, (Signal.REPORTING, Cause.PARTIAL))
-    return missing
+    return reporting is not None and reporting < ready
 
 
 def _context(entry: Entry, workload: Workload, *, now: float, loading: bool, plans_ttl: float) -> Context:

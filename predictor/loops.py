@@ -142,7 +142,7 @@ class Loops:
         for key, entry in self.board.entries.items():
             entry.readings = seen.readings[key]
             entry.workload = seen.workloads[key]
-            demanded = deciding.demanded(entry, now=seen.now)
+            demanded = deciding.demanded(entry)
             for signal in LOADED_SIGNALS:
                 if signal in demanded:
                     self._history.record(key, signal, demanded[signal], now=seen.now)

@@ -38,8 +38,11 @@ def release(settings: Settings, keys: Sequence[str], *, asked: Release) -> int:
     logs.configure(settings.log.level, settings.log.format)
     api = Api(wiring.access(settings.kubernetes))
     workloads = ClusterWorkloads(api, owners=settings.kubernetes.owners)
-    targets = _every_target(settings, api)
-    _refuse_strangers(keys, targets)
+    targets, missed = _every_target(settings, api)
+    if missed:
+        sys.stdout.write(f"{missed}\n")
+    else:
+        _refuse_strangers(keys, targets)
     if not targets and not asked.everywhere:
         sys.stderr.write(
             "the configuration has no targets: nothing was looked for; name the one the service runs with (--config),"
@@ -47,7 +50,8 @@ def release(settings: Settings, keys: Sequence[str], *, asked: Release) -> int:
         )
     note = _note(asked, now=SystemClock().now())
     whole = give_back(workloads, [target for target in targets if not keys or target.key in keys], note=note)
-    return 0 if (keys or _give_back_others(workloads, targets, asked, note=note)) and whole else 1
+    others = bool(keys) or _give_back_others(workloads, targets, asked, note=note)
+    return 0 if whole and others and not missed else 1
 
 
 def resume(settings: Settings, keys: Sequence[str]) -> int:
@@ -55,8 +59,11 @@ def resume(settings: Settings, keys: Sequence[str]) -> int:
     logs.configure(settings.log.level, settings.log.format)
     api = Api(wiring.access(settings.kubernetes))
     workloads = ClusterWorkloads(api, owners=settings.kubernetes.owners)
-    targets, failed = _every_target(settings, api), 0
+    targets, missed = _every_target(settings, api)
+    if missed:
+        raise FloorcastError(missed)
     _refuse_strangers(keys, targets)
+    failed = 0
     for target in targets:
         if keys and target.key not in keys:
             continue
@@ -67,15 +74,16 @@ def resume(settings: Settings, keys: Sequence[str]) -> int:
     return 1 if failed else 0
 
 
-def _every_target(settings: Settings, api: Api) -> Sequence[Target]:
-    """Those of the file, and those that are found by label where that is on."""
+def _every_target(settings: Settings, api: Api) -> tuple[Sequence[Target], str]:
+    """Those of the file, and where that is on those found by label; and why these could not be looked for, or empty."""
+    missed = ""
     if settings.discovery.enabled:
         try:
             found = discovery.find(api, namespaces=settings.discovery.namespaces, kinds=settings.discovery.kinds)
+            settings = discovered.join(settings, found).settings
         except errors.ClusterError as error:
-            raise FloorcastError(f"targets by label cannot be looked for: {_why(error)}") from error
-        settings = discovered.join(settings, found).settings
-    return convert.targets(settings)
+            missed = f"targets by label: not looked for: {_why(error)}"
+    return convert.targets(settings), missed
 
 
 def _refuse_strangers(keys: Sequence[str], targets: Sequence[Target]) -> None:

@@ -129,6 +129,7 @@ def made(given: Asked, now: float, bar: rich.progress.Progress) -> "Told":
         policies=given.policies,
         maximum=given.maximum,
         sweep=given.sweep,
+        seed=given.seed,
     )
     found = simulateruns.run(
         load, question, tell=lambda what, share: bar.update(step, description=what, completed=share)
@@ -146,9 +147,9 @@ def made(given: Asked, now: float, bar: rich.progress.Progress) -> "Told":
 
 def _warm_up(text: str) -> tuple[float, float]:
     """Shortest and longest."""
-    first, _, last = text.partition("..")
+    first, between, last = text.partition("..")
     shortest = commandline.seconds("--warm-up", first)
-    longest = commandline.seconds("--warm-up", last) if last else shortest
+    longest = commandline.seconds("--warm-up", last) if between else shortest
     if longest < shortest:
         raise ConfigurationError(f"--warm-up: {text!r}: the shorter one comes first, as 3m..8m")
     return shortest, longest

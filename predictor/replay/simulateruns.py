@@ -40,6 +40,7 @@ class Question:
         policies: names; none for all there are.
         maximum: replicas at most; None for twice what the busiest minute needs.
         sweep: runs at other settings than the default, by policy, for the frontier.
+        seed: of what the fleet draws.
     """
 
     profile: Profile
@@ -50,6 +51,7 @@ class Question:
     policies: tuple[str, ...] = ()
     maximum: int | None = None
     sweep: int = 2
+    seed: int = 1
 
     @property
     def planned(self) -> float:
@@ -164,6 +166,7 @@ def _course(load: Workload, question: Question, knee: Knee) -> Course:
         warm_up=question.planned,
         drawn=question.warm_up,
         retries=question.retries,
+        seed=question.seed,
         objective=knee.objective,
         initial=int(np.clip(np.ceil(1.25 * first / knee.rate), 1, maximum)),
         maximum=maximum,

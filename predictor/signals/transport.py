@@ -133,6 +133,10 @@ class Api:
             return ask(left)
         except requests.Timeout as error:
             raise replies.UnreachableError(f"no answer within {left:.3g} s", temporary=False) from error
+        except requests.exceptions.SSLError as error:
+            raise replies.UnreachableError(
+                f"no trust in {self._url}: {_root(error)}; see source.prometheus.ca_file", temporary=False
+            ) from error
         except requests.ConnectionError as error:
             raise replies.UnreachableError(
                 f"no connection to {self._url}: {_root(error)}; see source.prometheus.url", temporary=True

@@ -10,7 +10,7 @@ from models.capacity.trusting import Learn, Source
 from models.capacity.warmup import Horizons
 from models.policy.context import Supply
 from models.policy.decision import Decision, Reason
-from models.signals import Cause, Known, Signal, Unknown
+from models.signals import Cause, Known, Reading, Signal, Unknown
 from predictor import deciding, limiting
 from predictor.board import Entry, Plans
 from predictor.ports import MIXED_GPUS, Readings, Refused, Stuck, Workload
@@ -203,7 +203,7 @@ def inside(row: Row, *running: float, waiting: float | None = 0.0) -> float | No
     kept: Readings = {}
     for count in running:
         row.decide(in_flight=count, waiting=waiting, arrivals=3.0)
-        kept = deciding.demanded(row.entry, now=row.now)
+        kept = deciding.demanded(row.entry)
         assert kept.keys() == row.entry.readings.keys()
     reading = kept[Signal.IN_FLIGHT]
     return reading.value if isinstance(reading, Known) else None
@@ -220,4 +220,36 @@ def test_the_history_is_told_all_there_is_where_nothing_more_is_known() -> None:
     row = Row()
     row.decide(in_flight=120.0)
     row.entry.workload = Refused("NotFound", "gone")
-    assert deciding.demanded(row.entry, now=row.now) == row.entry.readings
+    assert deciding.demanded(row.entry) == row.entry.readings
+
+
+def seen(row: Row, running: float, *, at: float, reporting: float | None = None) -> float:
+    """What the history is to remember of a sample that was taken at a time, looked at now."""
+    pods: Reading = Unknown(Cause.NOT_ASKED) if reporting is None else Known(reporting, at)
+    row.entry.readings = {
+        **row.entry.readings,
+        Signal.IN_FLIGHT: Known(running, at),
+        Signal.WAITING: Known(1.0, at),
+        Signal.REPORTING: pods,
+    }
+    reading = deciding.demanded(row.entry)[Signal.IN_FLIGHT]
+    assert isinstance(reading, Known)
+    return reading.value
+
+
+def test_growth_is_that_between_samples_however_often_they_are_looked_at() -> None:
+    row = Row()
+    row.decide(in_flight=300.0, waiting=1.0, arrivals=3.0)
+    start = row.now
+    for k in range(12):  # every 10 s at what is scraped every 60 s; 3/s fewer each second, 6/s end
+        running, at = 300.0 - 3 * 60 * (k // 6), start + 1000 + 60 * (k // 6)
+        value = seen(row, running, at=at)
+        assert value == (300.0 if k < 6 else pytest.approx(60))
+
+
+def test_sums_over_fewer_pods_than_are_ready_are_no_backlog_worked_off() -> None:
+    row = Row()
+    row.decide(in_flight=300.0, waiting=1.0, arrivals=3.0)
+    assert seen(row, 300.0, at=row.now + 1000) == 300
+    assert seen(row, 240.0, at=row.now + 1010, reporting=1) == 240
+    assert row.entry.looks == ()

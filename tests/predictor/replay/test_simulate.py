@@ -151,6 +151,7 @@ def test_the_command_writes_its_report(
         ({"generate": "", "profile": "a toaster"}, "--profile: 'a toaster' is unknown; use one of llama-8b-h100"),
         ({"generate": "", "warm_up": "soon"}, "--warm-up: 'soon'"),
         ({"generate": "", "warm_up": "8m..3m"}, "--warm-up: '8m..3m': the shorter one comes first, as 3m..8m"),
+        ({"generate": "", "warm_up": "3m.."}, "--warm-up: ''"),
         ({"generate": "", "retries": 11}, "--retries: 11 must lie in 0..10"),
         (
             {"generate": SMALL, "hours": 0.5, "policies": ("luck",)},
