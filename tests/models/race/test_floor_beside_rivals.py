@@ -95,7 +95,7 @@ def served(name: str, day: int, *, planned: float | None) -> Scorecard:
 @pytest.mark.parametrize("day", DAYS)
 @pytest.mark.parametrize("planned", PLANNED)
 @pytest.mark.parametrize("name", OWNERS)
-def test_a_floor_beside_an_autoscaler_costs_it_at_most_a_hundredth_of_a_days_requests(name: str, planned: float, day: int) -> None:
+def test_a_floor_costs_its_owner_at_most_a_hundredth_of_a_days_requests(name: str, planned: float, day: int) -> None:
     floored, alone = served(name, day, planned=planned), served(name, day, planned=None)
     assert floored.requests == alone.requests > 10_000
     assert floored.missed <= alone.missed + TOLERATED * alone.requests
