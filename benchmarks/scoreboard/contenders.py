@@ -17,7 +17,8 @@ QUICKEST = 5.0  # seconds; Knative looks every 2 s, at pages that change every 1
 # Those of the registry that the table has when nobody says otherwise: one of each kind, the best of its kind where
 # there are several. `--policies all` takes the rest as well.
 USUAL = (
-    "static", "hpa-queue", "hpa-in-flight", "keda-load", "keda-cron-day", "knative-kpa", "wva-v2", "dynamo-load",
+    "static", "hpa-queue", "hpa-in-flight", "keda-load", "keda-cron-day", "knative-kpa", "wva-v2",
+    "dynamo-both-kalman",
 )  # fmt: skip
 REACTIVE_ONLY = "floorcast-reactive"
 ABLATED = f"{OURS}-without-"
