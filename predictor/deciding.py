@@ -76,7 +76,7 @@ def demanded(entry: Entry) -> Readings:
         entry.looks = ()
         return entry.readings
     ready, waiting = workload.supply.ready, _value(entry, Signal.WAITING)
-    if waiting is None or _partial(entry, ready):
+    if waiting is None or not _whole(entry, ready):
         entry.looks = ()
     else:
         entry.looks = crowd.after(entry.looks, crowd.Look(reading.at, reading.value + waiting, waiting, ready))
@@ -118,7 +118,16 @@ def unknown(entry: Entry, workload: Workload) -> tuple[tuple[Signal, Cause], ...
     return (*missing, (Signal.REPORTING, Cause.PARTIAL)) if _partial(entry, workload.supply.ready) else missing
 
 
+def _whole(entry: Entry, ready: int) -> bool:
+    """Whether sums are known to be over all Ready pods; a source that has no such signal tells a missing one apart."""
+    if Signal.REPORTING not in entry.readings:
+        return True
+    reporting = _value(entry, Signal.REPORTING)
+    return reporting is not None and reporting >= ready
+
+
 def _partial(entry: Entry, ready: int) -> bool:
+    """Whether they are known not to be."""
     reporting = _value(entry, Signal.REPORTING)
     return reporting is not None and reporting < ready
 

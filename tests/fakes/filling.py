@@ -85,6 +85,7 @@ class FillingFleet:
         """What its pages say."""
         readings: dict[Signal, Reading] = dict.fromkeys(Signal, Unknown(Cause.NOT_ASKED))
         readings |= {Signal.IN_FLIGHT: Known(self.running, now), Signal.WAITING: Known(self.waiting, now)}
+        readings[Signal.REPORTING] = Known(self.ready, now)
         ended = sum(count for count, _ in self._ended)
         if ended:
             took = sum(count * seconds for count, seconds in self._ended)

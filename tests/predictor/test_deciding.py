@@ -223,9 +223,9 @@ def test_the_history_is_told_all_there_is_where_nothing_more_is_known() -> None:
     assert deciding.demanded(row.entry) == row.entry.readings
 
 
-def seen(row: Row, running: float, *, at: float, reporting: float | None = None) -> float:
-    """What the history is to remember of a sample that was taken at a time, looked at now."""
-    pods: Reading = Unknown(Cause.NOT_ASKED) if reporting is None else Known(reporting, at)
+def seen(row: Row, running: float, *, at: float, reporting: Reading | float = 2) -> float:
+    """What the history is to remember of a sample that was taken at a time, looked at now; two replicas are Ready."""
+    pods = Known(reporting, at) if isinstance(reporting, int | float) else reporting
     row.entry.readings = {
         **row.entry.readings,
         Signal.IN_FLIGHT: Known(running, at),
@@ -247,9 +247,12 @@ def test_growth_is_that_between_samples_however_often_they_are_looked_at() -> No
         assert value == (300.0 if k < 6 else pytest.approx(60))
 
 
-def test_sums_over_fewer_pods_than_are_ready_are_no_backlog_worked_off() -> None:
+@pytest.mark.parametrize("reporting", [1, Unknown(Cause.SOURCE_DOWN), Unknown(Cause.STALE), Unknown(Cause.NOT_ASKED)])
+def test_sums_that_are_not_known_to_be_over_all_pods_are_no_backlog_worked_off(reporting: Reading | float) -> None:
     row = Row()
     row.decide(in_flight=300.0, waiting=1.0, arrivals=3.0)
     assert seen(row, 300.0, at=row.now + 1000) == 300
-    assert seen(row, 240.0, at=row.now + 1010, reporting=1) == 240
+    assert seen(row, 240.0, at=row.now + 1010, reporting=reporting) == 240
     assert row.entry.looks == ()
+    assert seen(row, 180.0, at=row.now + 1020) == 180
+    assert seen(row, 120.0, at=row.now + 1030) < 120
