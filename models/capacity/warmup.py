@@ -22,7 +22,6 @@ class Phase(enum.StrEnum):
     SCHEDULE = "schedule"  # asked for, until it has a node
     START = "start"  # until its last container runs: the image, volumes
     READY = "ready"  # until its first Ready: the weights, compiling
-    ANSWER = "answer"  # until its first answer
     WHOLE = "whole"  # from asked for to its first Ready
 
 
@@ -35,7 +34,6 @@ class Start:
         scheduled: it was given a node.
         started: its last container ran.
         ready: it was Ready for the first time.
-        answered: it gave its first answer.
         left: it went away, or failed, before it was Ready.
         gpu: type of its GPU; empty where not known.
     """
@@ -44,7 +42,6 @@ class Start:
     scheduled: float | None = None
     started: float | None = None
     ready: float | None = None
-    answered: float | None = None
     left: float | None = None
     gpu: str = ""
 
@@ -215,15 +212,15 @@ def _waits(starts: Iterable[Start], phase: Phase, *, now: float, longest: float)
 
 def _wait(start: Start, phase: Phase, *, now: float) -> Wait | None:
     """How long a start took for a phase; None where it has not come to it, or nobody told."""
-    points = (start.created, start.scheduled, start.started, start.ready, start.answered)
+    points = (start.created, start.scheduled, start.started, start.ready)
     first, last = _PLACES[phase]
     begin, end = points[first], points[last]
     if begin is None:
         return None
     if end is not None:
         return Wait(max(end - begin, 0.0))
-    if phase is Phase.ANSWER or any(point is not None for point in points[last:]):
-        return None  # it is past it without anybody having told; nobody watches idle pods for their first answer
+    if any(point is not None for point in points[last:]):
+        return None  # it is past it without anybody having told
     until = now if start.left is None else start.left
     return Wait(max(until - begin, 0.0), over=False)
 
@@ -232,7 +229,6 @@ _PLACES = {
     Phase.SCHEDULE: (0, 1),
     Phase.START: (1, 2),
     Phase.READY: (2, 3),
-    Phase.ANSWER: (3, 4),
     Phase.WHOLE: (0, 3),
 }
 

@@ -114,13 +114,12 @@ def test_before_anything_is_measured_a_start_is_expected_to_take_what_was_config
 
 
 def test_phases_are_measured_apart() -> None:
-    whole = Start(0, scheduled=10, started=40, ready=100, answered=104, gpu="H100")
+    whole = Start(0, scheduled=10, started=40, ready=100, gpu="H100")
     found = warmup.usual([whole, whole, Start(9900, scheduled=9910, gpu="H100")], now=NOW, default=300).spreads
     assert found == (
         Spread("H100", Phase.SCHEDULE, over=3, lasting=0, median=10, p90=10),
         Spread("H100", Phase.START, over=2, lasting=1, median=30, p90=90),
         Spread("H100", Phase.READY, over=2, lasting=0, median=60, p90=60),
-        Spread("H100", Phase.ANSWER, over=2, lasting=0, median=4, p90=4),
         Spread("H100", Phase.WHOLE, over=2, lasting=1, median=100, p90=100),
     )
 
