@@ -59,7 +59,7 @@ class Basis:
 class Entry:
     """One target's row.
 
-    `capacity` is the profile in use, `observers` what was seen of it by type of GPU, `limits` the upper bounds in
+    `capacity` is the profile in use, `observers` what was seen of it by kind of replica, `limits` the upper bounds in
     replicas by their names, `stalled` the seconds for which requests run and none ends, `looks` how many requests were
     inside of late.
     """

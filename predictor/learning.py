@@ -1,11 +1,42 @@
 """What a replica sustains, learned while it serves: readings of a target -> the profile it is planned with."""
 
+import dataclasses
+
 from models.capacity import trusting
 from models.capacity.observing import Observed, Observer, Sight
 from models.capacity.trusting import Chosen, Learn
 from models.signals import Known, Signal
 from predictor.board import Entry
 from predictor.ports import MIXED_GPUS, Workload
+from predictor.targets import Target
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Terms:
+    """What was seen was seen of such a replica, under such an objective; of another it says nothing.
+
+    Attributes:
+        ttft: p95 of the time to the first token to keep to, seconds.
+        concurrency: requests in flight that a replica was configured for.
+        throughput: requests per second, as configured.
+        kv_tokens: KV-cache capacity in tokens, as configured.
+    """
+
+    ttft: float | None
+    concurrency: float
+    throughput: float | None = None
+    kv_tokens: float | None = None
+
+
+def terms(target: Target) -> Terms:
+    """Those of a target; who changes the figures of its replicas has other replicas now."""
+    given = target.objectives.profile
+    return Terms(target.learning.ttft, given.concurrency, given.throughput, given.kv_tokens)
+
+
+def replica(workload: Workload) -> str:
+    """What tells one kind of replica from another: the type of GPU, and their number where there are several."""
+    return f"{workload.gpus} x {workload.gpu}" if workload.gpus > 1 else workload.gpu
 
 
 def learn(entry: Entry, workload: Workload, *, now: float) -> Chosen:
@@ -17,7 +48,7 @@ def learn(entry: Entry, workload: Workload, *, now: float) -> Chosen:
     given = entry.target.learning
     if given.ttft is None or given.learn is Learn.OFF:
         return trusting.choose(entry.target.objectives.profile, None, learn=Learn.OFF, headroom=given.headroom)
-    observer = entry.observers.setdefault(workload.gpu, Observer(objective=given.ttft))
+    observer = entry.observers.setdefault(replica(workload), Observer(objective=given.ttft))
     sight = _sight(entry, workload, now=now)
     if sight is not None and workload.gpu != MIXED_GPUS:
         observer.see(sight)
@@ -28,7 +59,7 @@ def learn(entry: Entry, workload: Workload, *, now: float) -> Chosen:
 def observed(entry: Entry) -> Observed | None:
     """What was seen on the GPUs in use; None where nothing is looked at."""
     workload = entry.workload
-    observer = entry.observers.get(workload.gpu) if isinstance(workload, Workload) else None
+    observer = entry.observers.get(replica(workload)) if isinstance(workload, Workload) else None
     return observer.observed() if observer else None
 
 

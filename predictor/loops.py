@@ -112,6 +112,12 @@ class Loops:
         """The history was loaded before, by loops that have ended; to be called before the first tick."""
         self._loaded = True
 
+    @contextmanager
+    def between_ticks(self) -> Iterator[Board]:
+        """The board while neither loop changes it; waits for the one that does."""
+        with self._turn:
+            yield self.board
+
     def slow_tick(self) -> None:
         """Looks, loads the history where it is missing, forecasts, plans, decides and writes for every target."""
         with self._recorded("slow"):

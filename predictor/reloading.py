@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-from predictor import wiring
+from predictor import learning, wiring
 from predictor.board import Board, Entry
 from predictor.history import History
 from predictor.outlooks import Outlooks
@@ -88,6 +88,11 @@ def _board(before: Board, targets: Sequence[Target], kept: set[str]) -> Board:
 
 
 def _entry(before: Entry, target: Target) -> Entry:
-    """The row under new settings; what would have stood in shadow says nothing once the mode is another."""
+    """The row under new settings.
+
+    What would have stood in shadow says nothing once the mode is another, nor what was seen of other replicas.
+    """
     floor = before.shadow_floor if before.target.mode is target.mode else None
-    return dataclasses.replace(before, target=target, shadow_floor=floor)
+    same = learning.terms(before.target) == learning.terms(target)
+    observers = before.observers if same else {}
+    return dataclasses.replace(before, target=target, shadow_floor=floor, observers=observers)

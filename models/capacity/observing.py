@@ -16,6 +16,7 @@ RATIO = 1.1  # between two neighbouring levels of load
 HALF_LIFE = 3 * 86400.0  # seconds after which a vote counts half: prompts and models change
 ENOUGH = 3.0  # windows at a level, or beyond, before it is believed: a quarter of an hour
 SURE = 0.8  # share of the votes that must agree with the step
+LEAST = 1e-3  # windows at a level below which its votes are forgotten: a third of a second
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,8 +58,21 @@ class Observed:
         return self.confidence >= SURE
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Votes:
+    """All that an observer has counted, for another one to go on from.
+
+    Attributes:
+        at: Unix time in seconds up to which they have faded.
+        windows: load -> (windows met, windows missed).
+    """
+
+    at: float
+    windows: Mapping[float, tuple[float, float]]
+
+
 @dataclasses.dataclass(slots=True)
-class _Votes:
+class _Level:
     met: float = 0.0
     missed: float = 0.0
 
@@ -66,12 +80,21 @@ class _Votes:
 class Observer:
     """Collects the votes of one target on one type of GPU. Holds no clock; not for several threads at once."""
 
-    def __init__(self, *, objective: float) -> None:
-        """Readies it; `objective` is the p95 of the time to the first token to keep to, seconds."""
+    def __init__(self, *, objective: float, votes: Votes | None = None) -> None:
+        """Readies it.
+
+        Args:
+            objective: p95 of the time to the first token to keep to, seconds.
+            votes: those of the observer before it, cast for the same objective.
+        """
         self._objective = objective
         self._recent: collections.deque[Sight] = collections.deque()
-        self._levels: dict[int, _Votes] = {}
-        self._faded_at: float | None = None
+        self._levels: dict[int, _Level] = {}
+        self._faded_at: float | None = votes.at if votes else None
+        for load, (met, missed) in votes.windows.items() if votes else ():
+            level = self._levels.setdefault(_level(load), _Level())
+            level.met += met
+            level.missed += missed
 
     def see(self, sight: Sight) -> None:
         """Takes a look in. A change of replicas, or a gap, begins a new stretch."""
@@ -89,27 +112,49 @@ class Observer:
 
     def observed(self) -> Observed:
         """What the votes say so far."""
-        return judge({RATIO**level: (votes.met, votes.missed) for level, votes in self._levels.items()})
+        return judge(self._windows())
+
+    def votes(self) -> Votes | None:
+        """What was counted so far; None before the first vote."""
+        return None if self._faded_at is None else Votes(self._faded_at, self._windows())
+
+    def _windows(self) -> dict[float, tuple[float, float]]:
+        return {RATIO**number: (level.met, level.missed) for number, level in self._levels.items()}
 
     def _goes_on(self, before: Sight, sight: Sight) -> bool:
         return before.ready == sight.ready and 0 < sight.at - before.at <= WINDOW / 2
 
     def _vote(self, load: float, sight: Sight, *, weight: float) -> None:
         self._fade(sight.at)
-        votes = self._levels.setdefault(round(math.log(load, RATIO)), _Votes())
+        level = self._levels.setdefault(_level(load), _Level())
         if sight.ttft <= self._objective:
-            votes.met += weight
+            level.met += weight
         else:
-            votes.missed += weight
+            level.missed += weight
 
     def _fade(self, now: float) -> None:
-        share = 0.5 ** (max(now - (self._faded_at or now), 0.0) / HALF_LIFE)
+        share = _left(now if self._faded_at is None else self._faded_at, now=now)
         self._faded_at = now
-        for level, votes in list(self._levels.items()):
-            votes.met *= share
-            votes.missed *= share
-            if votes.met + votes.missed < 1e-3:  # noqa: PLR2004  (a third of a second of a window)
-                del self._levels[level]
+        for number, level in list(self._levels.items()):
+            level.met *= share
+            level.missed *= share
+            if level.met + level.missed < LEAST:
+                del self._levels[number]
+
+
+def faded(votes: Votes, *, now: float) -> Votes:
+    """What is left of votes at a later time (Unix seconds); all of them where the clock was set back since."""
+    share = _left(votes.at, now=now)
+    windows = {load: (met * share, missed * share) for load, (met, missed) in votes.windows.items()}
+    return Votes(now, {load: pair for load, pair in windows.items() if sum(pair) >= LEAST})
+
+
+def _left(at: float, *, now: float) -> float:
+    return float(0.5 ** (max(now - at, 0.0) / HALF_LIFE))
+
+
+def _level(load: float) -> int:
+    return round(math.log(load, RATIO))
 
 
 def judge(votes: Mapping[float, tuple[float, float]]) -> Observed:

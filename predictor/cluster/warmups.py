@@ -3,7 +3,7 @@
 import collections
 import dataclasses
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from models.capacity import warmup
 from models.capacity.warmup import Start, Usual
@@ -12,16 +12,37 @@ from predictor.cluster.fields import Json
 
 KEPT = 200  # a target: p90 of more says the same, and what was true hundreds of starts ago may not be
 KEPT_LEFT = 50  # apart from those: an autoscaler that changes its mind must not push out what was measured
+SOON = 600.0  # seconds after the last look at a warming pod within which its Ready is its first, and no flap
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Remembered:
+    """All that is known of a target's starts, for another process to go on from.
+
+    Attributes:
+        at: when its pods were last looked at, Unix seconds.
+        done: starts that became Ready, newest last.
+        left: pods that were taken away while they warmed.
+        warming: uid -> start of the pods on their way.
+        settled: uids of the pods that are in `done`, or never to be measured.
+    """
+
+    at: float
+    done: tuple[Start, ...] = ()
+    left: tuple[Start, ...] = ()
+    warming: Mapping[str, Start] = dataclasses.field(default_factory=dict)
+    settled: frozenset[str] = frozenset()
 
 
 class _Register:
     """What is known of one target's pods."""
 
-    def __init__(self) -> None:
-        self.done: collections.deque[Start] = collections.deque(maxlen=KEPT)
-        self.left: collections.deque[Start] = collections.deque(maxlen=KEPT_LEFT)  # taken away while they warmed
-        self.warming: dict[str, Start] = {}  # seen on their way, never Ready so far
-        self.settled: set[str] = set()  # measured, or never to be measured
+    def __init__(self, known: Remembered) -> None:
+        self.looked_at = known.at
+        self.done: collections.deque[Start] = collections.deque(known.done, maxlen=KEPT)
+        self.left: collections.deque[Start] = collections.deque(known.left, maxlen=KEPT_LEFT)
+        self.warming: dict[str, Start] = dict(known.warming)  # seen on their way, never Ready so far
+        self.settled: set[str] = set(known.settled)  # measured, or never to be measured
         self.told: tuple[tuple[Start, ...], Usual] | None = None  # what was worked out last, and from what
 
 
@@ -29,8 +50,8 @@ class WarmUps:
     """Remembers the first Ready of every pod. Safe to use from several threads; bounded by the pods that exist.
 
     A pod's Ready condition carries its last change only, so after a flap it no longer tells the warm-up. A pod is
-    therefore believed when it was seen on its way; one that was Ready when first seen (Floorcast started after it) is
-    believed unless that would be a far too long warm-up. Pods whose containers restarted are not.
+    therefore believed when it was seen on its way shortly before; one that was Ready when first seen (Floorcast
+    started after it) is believed unless that would be a far too long warm-up. Pods whose containers restarted are not.
     """
 
     def __init__(self) -> None:
@@ -48,17 +69,35 @@ class WarmUps:
         """
         counted = pods.counted(running)
         with self._lock:
-            register = self._registers.setdefault(key, _Register())
+            register = self._registers.setdefault(key, _Register(Remembered(now)))
             before = dict(register.warming)
             fresh = [one for one in (_first_ready(register, pod, longest=longest) for pod in counted) if one]
             alive = {fields.uid(pod) for pod in counted}
             # Who only counts those that arrive takes a slow tail for fast: a pod that was taken away while it warmed
-            # says that it would have taken longer.
-            register.left.extend(dataclasses.replace(one, left=now) for uid, one in before.items() if uid not in alive)
+            # says that it would have taken longer. Nobody saw it warm after the last look.
+            until = min(register.looked_at, now)
+            gone = [one for uid, one in before.items() if uid not in alive]
+            register.left.extend(dataclasses.replace(one, left=until) for one in gone)
             register.done.extend(sorted(fresh, key=lambda start: start.ready or now))
             register.warming = {uid: one for uid, one in register.warming.items() if uid in alive}
             register.settled &= alive
+            register.looked_at = now
             return (*register.left, *register.done, *register.warming.values())
+
+    def remembered(self, key: str) -> Remembered | None:
+        """What is known of the starts of target `key`; None where nobody ever looked."""
+        with self._lock:
+            one = self._registers.get(key)
+            if one is None:
+                return None
+            return Remembered(
+                one.looked_at, tuple(one.done), tuple(one.left), dict(one.warming), frozenset(one.settled)
+            )
+
+    def recall(self, key: str, known: Remembered) -> None:
+        """Goes on from what another process knew of target `key`; to be called before the first look at it."""
+        with self._lock:
+            self._registers.setdefault(key, _Register(known))
 
     def usual(self, key: str, running: Iterable[Json], *, now: float, default: float) -> Usual:
         """Takes in the pods of target `key` as they are now; what its starts say, `default` seconds at first.
@@ -90,6 +129,7 @@ def _first_ready(register: _Register, pod: Json, *, longest: float) -> Start | N
     register.settled.add(uid)
     seen_warming = register.warming.pop(uid, None) is not None
     start = pods.start(pod)
-    if start is None or start.seconds is None or pods.restarts(pod) > 0:
+    if start is None or start.ready is None or start.seconds is None or pods.restarts(pod) > 0:
         return None
-    return start if seen_warming or start.seconds <= longest else None
+    watched = seen_warming and start.ready <= register.looked_at + SOON
+    return start if watched or start.seconds <= longest else None

@@ -11,7 +11,7 @@ from predictor.cluster.contest import Contests
 from predictor.cluster.events import Announcer
 from predictor.cluster.inventory import Inventory, Lister, Stocktaking
 from predictor.cluster.ownership import Found, Ownership
-from predictor.cluster.warmups import WarmUps
+from predictor.cluster.warmups import Remembered, WarmUps
 from predictor.ports import Owner, Refused, Workload, Written
 from predictor.targets import Mode, Target
 
@@ -145,6 +145,14 @@ class ClusterWorkloads:
         except errors.ClusterError as error:
             return _refused(error)
         return None
+
+    def remembered(self, key: str) -> Remembered | None:
+        """What is known of the starts of a target; None where it was never looked at."""
+        return self._warm_ups.remembered(key)
+
+    def recall(self, key: str, known: Remembered) -> None:
+        """Goes on from what another process knew of the starts of a target, before the first look at it."""
+        self._warm_ups.recall(key, known)
 
     def keep_only(self, keys: Collection[str]) -> None:
         """Forgets all other targets."""

@@ -126,7 +126,8 @@ CAPACITY_OBSERVED = _gauge(
     "capacity_observed_requests",
     "target gpu bound",
     "requests",
-    "Requests in flight per replica at which the objective capacity.ttft was met (highest) and missed (lowest).",
+    "Requests in flight per replica at which the objective capacity.ttft was met (highest) and missed (lowest). `gpu`"
+    ' is what the pods select their nodes by, "8 x " before it where a replica takes eight.',
 )
 CAPACITY_CONFIDENCE = _gauge(
     "capacity_confidence_ratio",

@@ -168,6 +168,15 @@ def test_what_was_met_only_warns() -> None:
     assert learned(Learn.BOTH, load=60.0, ttft=1.0).entry.objectives.profile.concurrency == pytest.approx(50, rel=0.06)
 
 
+def test_replicas_of_several_gpus_are_learned_of_apart_from_those_of_one() -> None:
+    row = learned()
+    row.workload = dataclasses.replace(CALM, gpu="H100", gpus=8)
+    row.decide(in_flight=60.0, waiting=10.0, ttft_p95=9.0)
+    assert set(row.entry.observers) == {"H100", "8 x H100"}
+    assert row.entry.capacity is not None
+    assert row.entry.capacity.source is Source.CONFIGURED
+
+
 def test_nothing_is_learned_unasked() -> None:
     assert learned(Learn.OFF).entry.observers == {}
     assert Row().decide().replicas == 2

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import requests
 
+from models.capacity.observing import Observer
 from models.signals import Known, Signal
 from predictor import reloading
 from predictor.board import Memory
@@ -60,6 +61,26 @@ def test_what_was_learned_of_a_target_outlives_a_change_of_its_objectives() -> N
     assert after.history is before.history
     assert after.outlooks is before.outlooks
     assert after.loaded
+
+
+@pytest.mark.parametrize(
+    ("capacity", "kept"),
+    [
+        ({"ttft": "2s", "concurrency": 32, "duration": "4s", "learn": "both"}, True),
+        ({"ttft": "3s", "concurrency": 32}, False),
+        ({"ttft": "2s", "concurrency": 48}, False),
+        ({"ttft": "2s", "concurrency": 32, "kv_tokens": 90000}, False),
+    ],
+)
+def test_what_was_seen_of_a_replica_says_nothing_of_another_or_for_another_objective(
+    capacity: dict[str, Any], *, kept: bool
+) -> None:
+    old = settings({**CHAT, "capacity": {"ttft": "2s", "concurrency": 32}})
+    before = learned(old)
+    seen = {"H100": Observer(objective=2.0)}
+    before.board.entries["llm/chat"].observers = dict(seen)
+    after = reloading.taken_over(before, old, settings({**CHAT, "capacity": capacity}))
+    assert after.board.entries["llm/chat"].observers == (seen if kept else {})
 
 
 def test_a_new_target_has_to_load_its_history_first_and_the_others_keep_theirs() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.capacity import observing
-from models.capacity.observing import HALF_LIFE, WINDOW, Observed, Observer, Sight
+from models.capacity.observing import HALF_LIFE, WINDOW, Observed, Observer, Sight, Votes
 
 OBJECTIVE = 2.0
 votes = st.dictionaries(
@@ -110,3 +110,47 @@ def test_more_misses_never_raise_the_step(seen: dict[float, tuple[float, float]]
     worse = {at: (met, missed + (more if at >= load else 0)) for at, (met, missed) in seen.items()}
     if seen:
         assert step(worse) <= step(seen)
+
+
+stretches = st.lists(
+    st.tuples(st.floats(1, 500), st.integers(6, 40), st.sampled_from((0.5, 9.0))), min_size=1, max_size=6
+)
+
+
+@given(stretches, st.integers(0, 6), st.integers(1, 10))
+def test_who_goes_on_from_the_votes_of_another_sees_what_that_one_would_have(
+    load: list[tuple[float, int, float]], cut: int, hours: int
+) -> None:
+    """One observer all along, and one that takes over at a cut after some hours in which nobody looked."""
+    whole, first = Fleet(), Fleet()
+    for step in load[:cut]:
+        whole.serve(step[0], minutes=step[1], ttft=step[2])
+        first.serve(step[0], minutes=step[1], ttft=step[2])
+    second = Fleet()
+    second.observer = Observer(objective=OBJECTIVE, votes=first.observer.votes())
+    whole.now += hours * 3600
+    second.now = whole.now
+    for step in load[cut:]:
+        whole.serve(step[0], minutes=step[1], ttft=step[2])
+        second.serve(step[0], minutes=step[1], ttft=step[2])
+    found, expected = second.observer.votes(), whole.observer.votes()
+    assert (found is None) == (expected is None)
+    if found and expected:
+        assert found.at == expected.at
+        assert {load: pytest.approx(pair) for load, pair in found.windows.items()} == expected.windows
+    assert second.observer.observed().met == whole.observer.observed().met
+
+
+def test_votes_fade_while_nobody_looks_and_the_oldest_are_forgotten() -> None:
+    votes = Votes(1000.0, {20.0: (8.0, 2.0), 40.0: (1e-3, 0.0)})
+    assert observing.faded(votes, now=1000.0 + HALF_LIFE) == Votes(1000.0 + HALF_LIFE, {20.0: (4.0, 1.0)})
+    assert observing.faded(votes, now=1000.0 + 20 * HALF_LIFE).windows == {}
+
+
+def test_a_clock_that_was_set_back_fades_nothing() -> None:
+    votes = Votes(1e9, {20.0: (8.0, 2.0)})
+    assert observing.faded(votes, now=1000.0) == Votes(1000.0, votes.windows)
+
+
+def test_before_the_first_vote_there_is_nothing_to_go_on_from() -> None:
+    assert Observer(objective=OBJECTIVE).votes() is None

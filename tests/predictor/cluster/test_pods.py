@@ -8,7 +8,7 @@ from models.capacity import warmup
 from models.capacity.warmup import Start, Wait
 from models.policy.context import Supply
 from predictor.cluster import pods
-from predictor.cluster.warmups import KEPT, KEPT_LEFT, WarmUps
+from predictor.cluster.warmups import KEPT, KEPT_LEFT, SOON, Remembered, WarmUps
 from tests.fakes.cluster_objects import NOW, Json, condition, pod
 
 USUAL = warmup.usual([], now=NOW, default=100.0)  # so a pod is stuck after 300 s
@@ -133,6 +133,53 @@ def test_pods_that_are_leaving_are_not_measured() -> None:
 def test_the_newest_is_last_in_whatever_order_pods_are_listed() -> None:
     running = pod("b", created=-200, ready=-50), pod("a", created=-300, ready=-200), pod("c", created=-90, ready=-80)
     assert watch(WarmUps(), *running) == [100.0, 10.0, 150.0]
+
+
+def again(warm_ups: WarmUps, *, ago: float = 0.0) -> WarmUps:
+    """Those of a new process; the one before it looked for the last time so many seconds ago."""
+    known = warm_ups.remembered("llm/vllm")
+    assert known is not None
+    fresh = WarmUps()
+    fresh.recall("llm/vllm", dataclasses.replace(known, at=known.at - ago))
+    return fresh
+
+
+def test_another_process_goes_on_from_what_was_measured_and_measures_no_pod_twice() -> None:
+    warm_ups = WarmUps()
+    stands, warms = pod("stands", created=-900, ready=-800), pod("warms", created=-250)
+    watch(warm_ups, pod("gone", created=-900, ready=-750), stands, warms)
+    watch(warm_ups, stands, warms)
+    assert watch(again(warm_ups), stands, warms) == [100.0, 150.0]
+    assert watch(again(warm_ups), stands, pod("warms", created=-250, ready=-10)) == [100.0, 150.0, 240.0]
+    fresh = again(warm_ups)
+    assert fresh.remembered("llm/vllm") == warm_ups.remembered("llm/vllm")
+    assert watch(fresh, pod("new", created=-70, ready=-30)) == [100.0, 150.0, 40.0]
+
+
+def test_a_pod_that_went_away_while_nobody_looked_lasted_at_least_until_the_last_look() -> None:
+    warm_ups = WarmUps()
+    watch(warm_ups, pod("slow", created=-500))
+    starts = again(warm_ups, ago=100.0).watch("llm/vllm", [], now=NOW + 5000, longest=300.0)
+    assert [one.left for one in starts] == [NOW - 100]
+    starts = again(warm_ups, ago=-9000.0).watch("llm/vllm", [], now=NOW, longest=300.0)
+    assert [one.left for one in starts] == [NOW]  # the clock was set back since
+
+
+@pytest.mark.parametrize(("later", "measured"), [(SOON - 1, [1900 + SOON - 1]), (SOON + 1, [])])
+def test_a_slow_pod_that_became_ready_unseen_is_believed_only_if_that_was_soon(
+    later: float, measured: list[float]
+) -> None:
+    warm_ups = WarmUps()
+    watch(warm_ups, pod("slow", created=-1900))
+    assert watch(again(warm_ups), pod("slow", created=-1900, ready=later)) == measured
+
+
+def test_what_this_process_has_seen_itself_outweighs_what_another_knew() -> None:
+    warm_ups = WarmUps()
+    watch(warm_ups, pod("a", created=-200, ready=-100))
+    warm_ups.recall("llm/vllm", Remembered(NOW))
+    assert watch(warm_ups, pod("a", created=-200, ready=-100)) == [100.0]
+    assert warm_ups.remembered("llm/other") is None
 
 
 def test_targets_are_measured_apart() -> None:
