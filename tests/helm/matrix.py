@@ -3,6 +3,7 @@
 from typing import Any
 
 TARGET = {"namespace": "llm", "name": "chat", "capacity": {"concurrency": 8}}
+IN_LLM = {"namespaces": ["llm"]}  # roles where TARGET is
 DIGEST = f"sha256:{'0123456789abcdef' * 4}"
 EVERYTHING: dict[str, Any] = {
     "config": {
@@ -44,12 +45,13 @@ EVERYTHING: dict[str, Any] = {
 }
 MATRIX: dict[str, dict[str, Any]] = {
     "defaults": {},
-    "control": {"config": {"mode": "control", "targets": [TARGET]}},
+    "control": {"config": {"mode": "control", "targets": [TARGET]}, "rbac": IN_LLM},
     "everything": EVERYTHING,
     "cluster-wide": {**EVERYTHING, "rbac": {**EVERYTHING["rbac"], "clusterWide": True, "namespaces": []}},
     "two replicas": {
         "replicas": 2,
         "config": {"mode": "control", "leader_election": {"enabled": True}, "targets": [TARGET]},
+        "rbac": IN_LLM,
         "podDisruptionBudget": {"enabled": True},
     },
     "next to nothing": {
@@ -58,6 +60,6 @@ MATRIX: dict[str, dict[str, Any]] = {
         "releaseOnUninstall": {"enabled": False},
         "resources": {},
     },
-    "long names": {"fullnameOverride": "a" * 70, "config": {"mode": "control", "targets": [TARGET]}},
+    "long names": {"fullnameOverride": "a" * 70, "config": {"mode": "control", "targets": [TARGET]}, "rbac": IN_LLM},
     "on OpenShift": {"persistence": {"enabled": True, "fsGroup": 0}},
 }

@@ -10,9 +10,10 @@ import yaml
 from predictor.chart import rules
 from predictor.cluster import permissions
 from predictor.cluster.permissions import Purpose
+from predictor.ports import Owner
 from tests.cluster import chart
 from tests.helm.conftest import Chart
-from tests.helm.matrix import EVERYTHING, MATRIX, TARGET
+from tests.helm.matrix import EVERYTHING, IN_LLM, MATRIX, TARGET
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120, func_only=True)]
 
@@ -87,30 +88,6 @@ def test_every_object_has_its_namespace_its_labels_and_a_name_of_its_own(objects
         assert len(metadata["name"]) <= 63 or one["kind"] in SCOPED
 
 
-@pytest.mark.parametrize(
-    ("values", "problem"),
-    [
-        ({"replicaCount": 2}, "replicaCount"),
-        ({"config": {"targets": [{**TARGET, "warmup": "5m"}]}}, "warmup"),
-        ({"config": {"mode": "shadowy"}}, "/config/mode"),
-        ({"replicas": 2}, "two writers would fight"),
-        ({"config": {"targets": [{**TARGET, "kind": "Rollout"}]}}, r"rbac\.grant\.rollouts is false"),
-        ({"prometheusRule": {"enabled": True, "leaveOut": ["Absent"]}}, "Absent is no alert"),
-        (
-            {
-                "replicas": 2,
-                "config": {"leader_election": {"enabled": True}},
-                "persistence": {"enabled": True},
-            },
-            "ReadWriteMany",
-        ),
-    ],
-)
-def test_values_that_cannot_work_are_refused_by_name(rendered: Chart, values: Json, problem: str) -> None:
-    with pytest.raises(chart.HelmError, match=problem):
-        rendered(values)
-
-
 # ------------------------------------------------------------------------------------------------------------ security
 
 
@@ -153,7 +130,7 @@ def test_what_is_written_to_can_be_written_to(objects: list[Json]) -> None:
 
 
 def test_shadow_mode_is_granted_to_look_and_nothing_else(rendered: Chart) -> None:
-    found = granted(rendered({"config": {"targets": [TARGET]}}), "floorcast")
+    found = granted(rendered({"config": {"targets": [TARGET]}, "rbac": IN_LLM}), "floorcast")
     optional = ("leaderworkerset.x-k8s.io", "argoproj.io")
     assert found == in_table(Purpose.OBSERVE, without=optional)
 
@@ -171,7 +148,7 @@ def test_everything_switched_on_is_the_whole_table(rendered: Chart) -> None:
 
 
 def test_the_lease_is_granted_in_floorcasts_own_namespace_when_it_elects(rendered: Chart) -> None:
-    objects = rendered({**MATRIX["two replicas"], "rbac": {"namespaces": ["llm"]}})
+    objects = rendered(MATRIX["two replicas"])
     leases = [one for one in of(objects, "Role") if one["rules"][0]["resources"] == ["leases"]]
     assert [one["metadata"]["namespace"] for one in leases] == ["floorcast"]
 
@@ -228,30 +205,69 @@ def test_a_changed_configuration_replaces_the_pods_only_where_it_is_not_taken_up
 
 def test_the_configuration_file_is_what_the_values_say(rendered: Chart) -> None:
     config = {"history": {"span": 5184000}, "targets": [{**TARGET, "maximum": 10000}], "mode": "control"}
-    for one in of(rendered({"config": config}), "ConfigMap"):
+    for one in of(rendered({"config": config, "rbac": IN_LLM}), "ConfigMap"):
         told = yaml.safe_load(one["data"]["floorcast.yaml"])
         assert told["history"]["span"] == 5184000
         assert told["targets"] == config["targets"]
 
 
+def kubernetes(objects: list[Json]) -> Json:
+    """The section of the configuration file that says what is looked for."""
+    told: Json = yaml.safe_load(of(objects, "ConfigMap")[0]["data"]["floorcast.yaml"])
+    return dict(told.get("kubernetes", {}))
+
+
 def test_what_no_role_allows_is_not_looked_for(rendered: Chart) -> None:
-    def owners(grant: Json, **config: object) -> object:
-        objects = rendered({"rbac": {"grant": grant}, "config": config})
-        return yaml.safe_load(of(objects, "ConfigMap")[0]["data"]["floorcast.yaml"]).get("kubernetes", {}).get("owners")
+    def owners(grant: Json) -> object:
+        return kubernetes(rendered({"rbac": {"grant": grant}})).get("owners")
 
     assert owners({}) is None
     assert owners({"keda": False}) == ["hpa", "kserve", "scale"]
-    assert owners({"scale": False, "hpa": False}) == ["hpa", "keda", "kserve"]
-    assert owners({"keda": False}, kubernetes={"owners": ["hpa"]}) == ["hpa"]
+    assert owners({"scale": False, "hpa": False}) == ["keda", "kserve"]
+    assert owners({"scale": False, "rollouts": True, "hpa": False}) == ["keda", "kserve", "scale"]
+    nothing = dict.fromkeys(("hpa", "keda", "kserve", "scale"), False)
+    assert owners(nothing) == ["hpa"]  # shadow mode: looked at, and nothing else
 
 
-def test_events_are_not_sent_where_no_role_allows_them(rendered: Chart) -> None:
-    def kubernetes(grant: Json, **config: object) -> object:
-        objects = rendered({"rbac": {"grant": grant}, "config": {"kubernetes": config}})
-        return yaml.safe_load(of(objects, "ConfigMap")[0]["data"]["floorcast.yaml"])["kubernetes"]
+@pytest.mark.parametrize("owner", Owner, ids=str)
+def test_an_owner_that_is_left_out_gets_no_role(rendered: Chart, owner: Owner) -> None:
+    config = {"mode": "control", "kubernetes": {"owners": [str(owner), "hpa"]}}
+    grant = {"leaderWorkerSets": True, "rollouts": True}
+    objects = rendered({"config": config, "rbac": {"grant": grant}})
+    assert kubernetes(objects) == config["kubernetes"]
+    written = {one for one in granted(objects, "floorcast") if one.startswith("patch")}
+    of_owner = {
+        Owner.HPA: {"patch horizontalpodautoscalers"},
+        Owner.KEDA: {"patch scaledobjects"},
+        Owner.KSERVE: {"patch inferenceservices"},
+        Owner.SCALE: {
+            f"patch {kind}/scale" for kind in ("deployments", "statefulsets", "leaderworkersets", "rollouts")
+        },
+    }
+    assert written == of_owner[owner] | of_owner[Owner.HPA]
+    assert {one for one in granted(objects, "floorcast-release") if one.startswith("patch")} == written
 
-    assert kubernetes({}, watch=False) == {"watch": False}
-    assert kubernetes({"events": False}, events=True, watch=False) == {"events": False, "watch": False}
+
+def test_a_kind_of_the_targets_is_looked_at_where_its_replicas_are_not_ours_to_write(rendered: Chart) -> None:
+    target = {**TARGET, "kind": "LeaderWorkerSet"}
+    config = {"mode": "control", "kubernetes": {"owners": ["hpa"]}, "targets": [target]}
+    found = granted(rendered({"config": config, "rbac": {**IN_LLM, "grant": {"leaderWorkerSets": True}}}), "floorcast")
+    assert {one for one in found if "leaderworkersets" in one} == {"list leaderworkersets", "watch leaderworkersets"}
+
+
+def test_events_are_not_sent_where_no_role_allows_them_and_none_is_made_where_none_are_sent(rendered: Chart) -> None:
+    assert kubernetes(rendered({"config": {"kubernetes": {"watch": False}}})) == {"watch": False}
+    silent = rendered({"rbac": {"grant": {"events": False}}, "config": {"kubernetes": {"watch": False}}})
+    assert kubernetes(silent) == {"events": False, "watch": False}
+    config = {"mode": "control", "kubernetes": {"events": False}}
+    assert "create events" not in granted(rendered({"config": config}), "floorcast")
+
+
+def test_what_somebody_else_grants_is_looked_for_as_the_configuration_says(rendered: Chart) -> None:
+    own = {"create": False, "grant": {"keda": False, "events": False}}
+    assert kubernetes(rendered({"rbac": own})) == {}
+    told = {"owners": ["keda"], "events": True, "cluster_wide": True}
+    assert kubernetes(rendered({"rbac": own, "config": {"kubernetes": told, "targets": [TARGET]}})) == told
 
 
 def test_two_installations_in_one_namespace_do_not_share_a_lease(rendered: Chart) -> None:
@@ -341,6 +357,11 @@ def test_notes_say_what_to_do_next(rendered: Chart) -> None:
     assert "shadow mode: it decides and reports, and writes nothing" in shadow
     assert "It has no targets yet" in shadow
     assert shadow.index("helm test") < shadow.index("backtest") < shadow.index("config.mode=control")
-    control = notes({"config": {"mode": "control", "targets": [TARGET]}})
+    control = notes(MATRIX["control"])
     assert "config.mode=shadow" in control
     assert "no targets" not in control
+    assert "Note:" not in shadow + control
+    doubtful = {"namespace": "llm", "name": "chat", "mode": "control"}
+    said = notes({"config": {"targets": [doubtful]}, "rbac": IN_LLM})
+    assert "Note: llm/chat: no capacity is given, and a cautious guess is planned with" in said
+    assert "Note: llm/chat: its mode, control, takes effect once config.mode is control" in said

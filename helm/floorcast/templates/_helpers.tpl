@@ -74,28 +74,78 @@ app.kubernetes.io/part-of: floorcast
 {{ .Values.rbac.namespaces | default (list .Release.Namespace) | toJson }}
 {{- end }}
 
-{{- /* The purposes under rbac.grant that are true: a list, as JSON. */ -}}
+{{- /* The purposes under rbac.grant by who owns the number, in the words of config.kubernetes.owners. */ -}}
+{{- define "floorcast.purposes" -}}
+hpa: [hpa]
+keda: [keda]
+kserve: [kserve]
+scale: [scale, leaderWorkerSets, rollouts]
+{{- end }}
+
+{{- /* The purposes under rbac.grant that a kind of workload is looked at with; kinds that every cluster has need none. */ -}}
+{{- define "floorcast.purposeOfKind" -}}
+LeaderWorkerSet: leaderWorkerSets
+Rollout: rollouts
+InferenceService: kserve
+{{- end }}
+
+{{- /*
+The owners that are looked for and written: granted, and not left out of config.kubernetes.owners. Roles and configuration
+both follow from this list. A list, as JSON.
+*/ -}}
+{{- define "floorcast.owners" -}}
+{{- $asked := dig "kubernetes" "owners" list .Values.config -}}
+{{- $owners := list -}}
+{{- range $owner, $purposes := include "floorcast.purposes" . | fromYaml -}}
+{{- $granted := not $.Values.rbac.create -}}
+{{- range $purposes }}{{ if index $.Values.rbac.grant . }}{{ $granted = true }}{{ end }}{{ end -}}
+{{- if and $granted (or (not $asked) (has $owner $asked)) }}{{ $owners = append $owners $owner }}{{ end -}}
+{{- end -}}
+{{ $owners | toJson }}
+{{- end }}
+
+{{- /* The purposes under rbac.grant that roles are made for: a list, as JSON. */ -}}
 {{- define "floorcast.granted" -}}
+{{- $owners := include "floorcast.owners" . | fromJsonArray -}}
 {{- $granted := list -}}
-{{- range $purpose, $on := .Values.rbac.grant }}{{ if $on }}{{ $granted = append $granted $purpose }}{{ end }}{{ end -}}
+{{- range $owner, $purposes := include "floorcast.purposes" . | fromYaml -}}
+{{- range $purposes }}{{ if and (has $owner $owners) (index $.Values.rbac.grant .) }}{{ $granted = append $granted . }}{{ end }}{{ end -}}
+{{- end -}}
+{{- if and .Values.rbac.grant.events (dig "kubernetes" "events" true .Values.config) }}{{ $granted = append $granted "events" }}{{ end -}}
 {{ $granted | toJson }}
+{{- end }}
+
+{{- /* Kinds of the targets, with those that are looked through for labels: a list, as JSON. */ -}}
+{{- define "floorcast.kinds" -}}
+{{- $kinds := list -}}
+{{- range dig "targets" list .Values.config }}{{ $kinds = append $kinds (dig "kind" "Deployment" .) }}{{ end -}}
+{{- if dig "discovery" "enabled" false .Values.config }}{{ $kinds = concat $kinds (dig "discovery" "kinds" list .Values.config) }}{{ end -}}
+{{ $kinds | uniq | toJson }}
+{{- end }}
+
+{{- /* "control" where the target .target is to be written, with the configuration .config. */ -}}
+{{- define "floorcast.modeOf" -}}
+{{- $ceiling := dig "mode" "shadow" .config -}}
+{{ ternary (dig "mode" (dig "defaults" "mode" $ceiling .config) .target) "shadow" (eq $ceiling "control") }}
+{{- end }}
+
+{{- /* Not empty where it is said what a replica of the target .target carries, there or in the defaults of .config. */ -}}
+{{- define "floorcast.capacityOf" -}}
+{{- $common := dig "defaults" "capacity" dict .config -}}
+{{- range list "concurrency" "knee" }}{{ dig "capacity" . (dig . "" $common) $.target }}{{ end -}}
 {{- end }}
 
 {{- /*
 The configuration file. What the roles do not allow is not looked for nor sent, and two installations in one namespace do not share
-a lease; HPAs are always looked for, since a workload that has one must not be taken for one that has none.
+a lease. Where nothing is granted but to look, HPAs are the owner that is named: they are looked at in any case.
 */ -}}
 {{- define "floorcast.config" -}}
 {{- $config := deepCopy .Values.config -}}
-{{- $grant := .Values.rbac.grant -}}
-{{- $owners := list "hpa" -}}
-{{- if $grant.keda }}{{ $owners = append $owners "keda" }}{{ end -}}
-{{- if $grant.kserve }}{{ $owners = append $owners "kserve" }}{{ end -}}
-{{- if or $grant.scale $grant.leaderWorkerSets $grant.rollouts }}{{ $owners = append $owners "scale" }}{{ end -}}
+{{- $owners := include "floorcast.owners" . | fromJsonArray -}}
 {{- if and .Values.rbac.create (lt (len $owners) 4) -}}
-{{- $_ := set $config "kubernetes" (merge ($config.kubernetes | default dict) (dict "owners" $owners)) -}}
+{{- $_ := set $config "kubernetes" (merge ($config.kubernetes | default dict) (dict "owners" ($owners | default (list "hpa")))) -}}
 {{- end -}}
-{{- if and .Values.rbac.create (not $grant.events) -}}
+{{- if and .Values.rbac.create (not .Values.rbac.grant.events) -}}
 {{- $_ := set $config "kubernetes" (set ($config.kubernetes | default dict) "events" false) -}}
 {{- end -}}
 {{- if include "floorcast.elects" . -}}

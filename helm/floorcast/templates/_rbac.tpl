@@ -33,11 +33,14 @@ annotations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 
-{{- /* Rules to look, at all that is granted to be written. */ -}}
+{{- /* Rules to look, at all that is granted to be written and at the kinds of the targets. */ -}}
 {{- define "floorcast.observing" -}}
-{{- $rules := list (include "floorcast.rules.observe" .) -}}
-{{- range without (include "floorcast.granted" . | fromJsonArray) "events" -}}
-{{- $rules = append $rules (include (printf "floorcast.rules.observe.%s" .) $) -}}
+{{- $looked := without (include "floorcast.granted" . | fromJsonArray) "events" -}}
+{{- $kinds := include "floorcast.kinds" . | fromJsonArray -}}
+{{- range $kind, $purpose := include "floorcast.purposeOfKind" . | fromYaml -}}
+{{- if has $kind $kinds }}{{ $looked = append $looked $purpose }}{{ end -}}
 {{- end -}}
+{{- $rules := list (include "floorcast.rules.observe" .) -}}
+{{- range $looked | uniq }}{{ $rules = append $rules (include (printf "floorcast.rules.observe.%s" .) $) }}{{ end -}}
 {{ without $rules "" | join "\n" }}
 {{- end }}
