@@ -111,11 +111,15 @@ class Elector:
             stop.wait(self.pause())
 
     def pause(self) -> float:
-        """Seconds until the next step: less than `retry` where the lease can be had before."""
+        """Seconds until the next step: less than `retry` where the lease can be had before.
+
+        A lease that is over and could not be had is tried for at the usual distance: the API server may be down.
+        """
         seen, retry = self._seen, self._terms.retry
         if seen is None or self.holds():
             return retry
-        return min(max(seen.since + seen.duration - self._passed(), 0.01), retry)
+        left = seen.since + seen.duration - self._passed()
+        return min(max(left, 0.01), retry) if left > 0 else retry
 
     def step(self) -> None:
         """One try to renew the lease, or to get it."""
@@ -162,8 +166,10 @@ class Elector:
         if holder in ("", self._terms.identity):
             return True
         seen = self._notice(version, holder, max(lasts, self._terms.duration))
-        self._tell("standing by", state=f"standby {holder}", holder=holder)
-        return self._passed() >= seen.since + seen.duration
+        over = self._passed() >= seen.since + seen.duration
+        if not over:
+            self._tell("standing by", state=f"standby {holder}", holder=holder)
+        return over
 
     def _create_if_long_absent(self) -> None:
         """A lease that is not there may have been deleted under a holder, who goes on until it notices."""
