@@ -11,7 +11,7 @@ from pathlib import Path
 
 import structlog
 
-from predictor import explaining, releasing, reloading, wiring
+from predictor import explaining, keeping, releasing, reloading, wiring
 from predictor.aside import Aside
 from predictor.clock import SystemClock
 from predictor.cluster import permissions
@@ -23,6 +23,7 @@ from predictor.cluster.workloads import ClusterWorkloads
 from predictor.diary import Diary
 from predictor.errors import ConfigurationError
 from predictor.finding import Finding
+from predictor.keeping import Place
 from predictor.leading import Alone, Replica
 from predictor.loops import Loops, World
 from predictor.publishing.publisher import Publisher
@@ -38,6 +39,7 @@ from predictor.telemetry.observed import ObservedSource, ObservedWorkloads
 from predictor.telemetry.recording import Telemetry
 
 GRACE = 3.0  # seconds a tick gets to end when the process is told to stop; 5 are promised, http.GRACE is in them
+KEEPING_GRACE = 0.5  # seconds for the last of what was learned to get to the disk, beside all else that ends
 RELEASE_GRACE = 20.0  # seconds to give every floor back; a pod that is asked to stop has 30
 WATCH = 1.0  # seconds between two looks at the wall clock, and at the configuration file
 
@@ -79,6 +81,15 @@ class Service:
         self._telemetry = Telemetry(
             self._metrics, self._pulse, self._clock, Diary(self._journal) if self._journal else None
         )
+        self._keeping = wiring.keeping(
+            settings,
+            Place(
+                lambda: self._loops.between_ticks(),  # noqa: PLW0108  (of the loops at that time: they are replaced)
+                self._workloads,
+                self._leadership.leads,
+                self._clock,
+            ),
+        )
         self._learned = reloading.fresh(settings)
         self._loops = self._make_loops()
         self._schedule = self._make_schedule()
@@ -119,6 +130,10 @@ class Service:
         self._schedule.start()
         if self._aside:
             self._aside.start()
+        if self._keeping:
+            self._keeping.start()
+        else:
+            _log.info("nothing that is learned is kept over a restart: journal.path is not set", lost=keeping.LOST)
         while not self._stop.wait(WATCH):
             self._metrics.leader(leads=self._leadership.leads())
             self._publisher.tell()
@@ -216,6 +231,8 @@ class Service:
         return {**snapshot.board(self._loops.board), "configuration": told}
 
     def _make_loops(self) -> Loops:
+        if self._keeping:
+            self._keeping.give(self._learned.board)
         source = ObservedSource(wiring.source(self._settings, self._workloads), self._metrics)
         workloads = ObservedWorkloads(self._workloads, self._metrics)
         learned = self._learned
@@ -241,6 +258,8 @@ class Service:
         whole = self._schedule.stop(within=GRACE)
         if not whole:
             _log.warning("a tick did not end in time and is left behind", seconds=GRACE)
+        if self._keeping:
+            self._keeping.stop()
         if self._settings.release_on_exit and self._leadership.leads():
             whole = whole and self._release()
             if not whole:
@@ -254,6 +273,8 @@ class Service:
             self._aside.stop()
         if self._journal:
             self._journal.close()
+        if self._keeping:
+            self._keeping.join(within=KEEPING_GRACE)
         self._server.stop()
         _log.info("stopped")
         return 0 if whole else 1

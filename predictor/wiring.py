@@ -11,6 +11,7 @@ from predictor.cluster.workloads import ClusterWorkloads
 from predictor.errors import ConfigurationError
 from predictor.history import History
 from predictor.journal import DAY, Bounds, Journal
+from predictor.keeping import Keeping, Place
 from predictor.outlooks import Outlooks, Pace
 from predictor.ports import SignalSource
 from predictor.settings import convert, sections
@@ -109,6 +110,11 @@ def journal(settings: Settings) -> Journal | None:
     if given.path is None:
         return None
     return Journal(given.path, Bounds(seconds=given.days * DAY, size=int(given.megabytes * 1e6)))
+
+
+def keeping(settings: Settings, place: Place) -> Keeping | None:
+    """What keeps over a restart what was learned; None where there is no folder for it."""
+    return None if settings.journal.path is None else Keeping(settings.journal.path, place)
 
 
 def outlooks(settings: Settings, past: History) -> Outlooks:

@@ -91,9 +91,7 @@ class Settings(pydantic_settings.BaseSettings):
         "The recommended number for KEDA, over gRPC, instead of being written; see docs/publishing.md.",
     )
     server: sections.Server = key(sections.Server(), "Metrics, health and the JSON state.")
-    journal: sections.Journal = key(
-        sections.Journal(), "What was seen and decided, on disk, for explain and counterfactual."
-    )
+    journal: sections.Journal = key(sections.Journal(), "What was seen, decided and learned, on disk.")
     log: sections.Log = key(sections.Log(), "What is logged, to standard error.")
     release_on_exit: bool = key(
         False,  # noqa: FBT003  (the default of a key)

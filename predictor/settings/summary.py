@@ -38,6 +38,11 @@ def _doubts(settings: Settings, targets: Sequence[Target]) -> Iterator[str]:
                 f"{target.key}: no capacity is given: {profile.concurrency:g} in flight a replica is a cautious guess;"
                 " set capacity.knee to what a load test finds"
             )
+    if settings.journal.path is None:
+        yield (
+            "journal.path is not set: explain and counterfactual know no past, and a restart loses the capacity"
+            " that was observed while serving and the warm-ups of pods that are gone"
+        )
     for given in settings.targets:
         if given.mode is Mode.CONTROL and settings.mode is Mode.SHADOW:
             yield f"{given.key}: mode: control takes effect once the service's own mode is control"

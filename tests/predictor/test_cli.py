@@ -53,9 +53,12 @@ def test_config_validate_doubts_what_is_mostly_not_meant(tmp_path: Path) -> None
     done = floorcast("config", "validate", "--config", "config.yaml", cwd=tmp_path)
     assert "Note: llm/guess: no capacity is given: 8 in flight a replica is a cautious guess" in done.stdout
     assert "llm/sure:" not in done.stdout
-    (tmp_path / "config.yaml").write_text(TARGETS)
+    assert "Note: journal.path is not set: " in done.stdout
+    assert "a restart loses the capacity that was observed" in done.stdout
+    (tmp_path / "config.yaml").write_text(TARGETS + "\njournal: {path: kept}\n")
     done = floorcast("config", "validate", "--config", "config.yaml", cwd=tmp_path)
     assert "Note: llm/chat: mode: control takes effect once" in done.stdout
+    assert "journal.path" not in done.stdout
 
 
 def test_help_and_a_refused_configuration_import_nothing_heavy(tmp_path: Path) -> None:

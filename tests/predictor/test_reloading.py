@@ -263,10 +263,10 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, api: FakeApiServer, *targets: dict[str, Any]) -> Iterator[Running]:
+def running(folder: Path, api: FakeApiServer, *targets: dict[str, Any], more: str = "") -> Iterator[Running]:
     with PrometheusApi(lambda _: result([])) as prometheus:
         service = Running(folder, api, prometheus)
-        service.write(*targets)
+        service.write(*targets, more=more)
         with service.log.open("wb") as log:
             command = [sys.executable, "-m", "predictor.cli", "run", "--config", str(service.file)]
             process = subprocess.Popen(command, stderr=log, stdout=subprocess.DEVNULL)  # noqa: S603  (our own command)
@@ -303,6 +303,7 @@ def test_the_service_takes_up_a_valid_change_refuses_an_invalid_one_and_gives_ba
         with running(tmp_path, api, CHAT) as service:
             wait_for(lambda: service.state()["targets"]["llm/chat"]["decision"] is not None)
             assert service.metric("floorcast_config_reload_successful") == 1
+            assert service.lines("nothing that is learned is kept over a restart: journal.path is not set")
 
             service.write(CHAT, OTHER, more="log: {level: debug}\n")
             wait_for(lambda: bool(service.lines("configuration taken up")))
@@ -324,3 +325,21 @@ def test_the_service_takes_up_a_valid_change_refuses_an_invalid_one_and_gives_ba
             assert 'target="llm/chat"' not in service.page("/metrics")
             wait_for(lambda: minimum(api, "chat") == 2)
             assert minimum(api, "other") == 5
+
+
+def test_a_restarted_service_knows_the_warm_ups_of_pods_that_are_gone(tmp_path: Path) -> None:
+    more = f"journal: {{path: {tmp_path / 'kept'}}}\n"
+    with FakeApiServer() as api:
+        api.put("deployments", objects.deployment("chat"))
+        api.put("replicasets", objects.replica_set("chat"))
+        for number in range(4):
+            api.put("pods", objects.pod(f"p{number}", created=-500, ready=-400 + number, owner="chat-1"))
+        with running(tmp_path, api, CHAT, more=more) as service:
+            wait_for(lambda: service.metric('floorcast_warm_ups_measured{target="llm/chat"}') == 4)
+        for number in range(3):
+            api.delete("pods", "llm", f"p{number}")
+        with running(tmp_path, api, CHAT, more=more) as service:
+            assert service.lines("what was learned before is known")[0]["targets"] == 1
+            wait_for(lambda: service.metric('floorcast_warm_ups_measured{target="llm/chat"}') is not None)
+            assert service.metric('floorcast_warm_ups_measured{target="llm/chat"}') == 4
+            assert service.metric('floorcast_warm_up_seconds{source="measured",target="llm/chat"}') == 103

@@ -1,0 +1,196 @@
+"""The file in which what was learned of the targets outlives the process: its shape, and how it is read and written."""
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pydantic
+
+from models.capacity.observing import Observer, Votes
+from models.capacity.warmup import Start
+from predictor.cluster.warmups import Remembered
+from predictor.learning import Terms
+
+VERSION = 1
+LARGEST = 64_000_000  # bytes: two thousand targets that have had all the starts that are kept of one
+ABANDONED = 3600.0  # seconds after which nobody writes a file any more that was begun
+SMALLEST_LOAD, LARGEST_LOAD = 1e-6, 1e6  # requests in flight a replica that can be a load
+
+Load = Annotated[float, pydantic.Field(ge=SMALLEST_LOAD, le=LARGEST_LOAD)]
+Windows = Annotated[float, pydantic.Field(ge=0, le=1e6)]
+
+
+class UnusableError(ValueError):
+    """The file is damaged, of another version, or too large: a reason to begin without it, never to end."""
+
+
+class _Shape(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class KeptStart(_Shape):
+    """As `models.capacity.warmup.Start`."""
+
+    created: float
+    scheduled: float | None = None
+    started: float | None = None
+    ready: float | None = None
+    left: float | None = None
+    gpu: str = ""
+
+    def start(self) -> Start:
+        """The start."""
+        return Start(**dict(self))
+
+
+class KeptStarts(_Shape):
+    """As `predictor.cluster.warmups.Remembered`."""
+
+    at: float
+    done: tuple[KeptStart, ...] = ()
+    left: tuple[KeptStart, ...] = ()
+    warming: dict[str, KeptStart] = {}
+    settled: tuple[str, ...] = ()
+
+    def remembered(self) -> Remembered:
+        """What is known of the starts."""
+        return Remembered(
+            at=self.at,
+            done=tuple(one.start() for one in self.done),
+            left=tuple(one.start() for one in self.left),
+            warming={uid: one.start() for uid, one in self.warming.items()},
+            settled=frozenset(self.settled),
+        )
+
+
+class KeptVotes(_Shape):
+    """As `models.capacity.observing.Votes`: (load, windows met, windows missed) each."""
+
+    at: float
+    windows: tuple[tuple[Load, Windows, Windows], ...]
+
+    def votes(self) -> Votes:
+        """The votes."""
+        return Votes(self.at, {load: (met, missed) for load, met, missed in self.windows})
+
+
+class KeptTarget(_Shape):
+    """What was learned of one target.
+
+    Attributes:
+        at: Unix time at which it was written down, seconds.
+        kind: of the workload object.
+        engine: entry of the signal catalogue.
+        model: served model.
+        terms: under which the votes were cast.
+        starts: of its pods; None where they were never looked at.
+        votes: by kind of replica.
+    """
+
+    at: float
+    kind: str
+    engine: str
+    model: str
+    terms: Terms
+    starts: KeptStarts | None = None
+    votes: dict[str, KeptVotes] = {}
+
+
+class KeptFile(_Shape):
+    """All of it; `writer` is the host it was written on, which is a pod's name."""
+
+    version: Literal[1]
+    writer: str
+    targets: dict[str, KeptTarget]
+
+
+def starts(known: Remembered | None) -> KeptStarts | None:
+    """What is known of a target's starts, for the file."""
+    if known is None:
+        return None
+    return KeptStarts(
+        at=known.at,
+        done=_starts(known.done),
+        left=_starts(known.left),
+        warming={uid: KeptStart(**dataclasses.asdict(one)) for uid, one in known.warming.items()},
+        settled=tuple(sorted(known.settled)),
+    )
+
+
+def votes(observers: Mapping[str, Observer]) -> dict[str, KeptVotes]:
+    """What was seen of a target's replicas, for the file."""
+    cast = {replica: observer.votes() for replica, observer in observers.items()}
+    return {replica: KeptVotes(at=one.at, windows=_windows(one)) for replica, one in cast.items() if one}
+
+
+def read(path: Path) -> KeptFile | None:
+    """The file; None where there is none.
+
+    Raises:
+        OSError: it cannot be read.
+        UnusableError: what it says cannot be used.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except FileNotFoundError:
+        return None
+    if len(data) > LARGEST:
+        raise UnusableError(f"is larger than {LARGEST} bytes")
+    try:
+        given = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise UnusableError(f"is no JSON: {error}") from error
+    version = given.get("version") if isinstance(given, dict) else None
+    if version != VERSION:
+        raise UnusableError(f"version {version!r}, and this Floorcast knows version {VERSION}")
+    try:
+        return KeptFile.model_validate(given)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        raise UnusableError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+
+
+def write(path: Path, kept: KeptFile) -> None:
+    """Puts the file in the place of the one before, whole or not at all.
+
+    Raises:
+        OSError: it cannot be written.
+        UnusableError: it would be too large to be read again.
+    """
+    data = kept.model_dump_json(exclude_defaults=True).encode()
+    if len(data) > LARGEST:
+        raise UnusableError(f"would be larger than {LARGEST} bytes")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{kept.writer}.part")  # of this host: replicas may share the folder
+    try:
+        with part.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        _sweep(path, now=part.stat().st_mtime)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _sweep(path: Path, *, now: float) -> None:
+    """Removes what hosts that are gone left behind when they were killed while they wrote."""
+    for part in path.parent.glob(f"{path.name}.*.part"):
+        if now - part.stat().st_mtime > ABANDONED:
+            part.unlink(missing_ok=True)
+
+
+def _starts(given: Iterable[Start]) -> tuple[KeptStart, ...]:
+    return tuple(KeptStart(**dataclasses.asdict(one)) for one in given)
+
+
+def _windows(given: Votes) -> tuple[tuple[float, float, float], ...]:
+    return tuple(
+        (load, met, missed)
+        for load, (met, missed) in sorted(given.windows.items())
+        if SMALLEST_LOAD <= load <= LARGEST_LOAD
+    )
