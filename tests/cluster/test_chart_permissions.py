@@ -31,6 +31,7 @@ LOOKED_AT = (
     ("apps", "replicasets"),
     ("", "pods"),
 )
+LEASE = ("coordination.k8s.io", "leases")
 PATIENCE_S = 180.0  # a process is started again, on a machine with other work
 Taken = tuple[str, str, str]
 
@@ -41,6 +42,7 @@ class Installed:
     def __init__(self, control_plane: plane.ControlPlane, pods: kubelet.Kubelet, namespace: str) -> None:
         self._kubectl = control_plane.kubectl
         self._namespace = namespace
+        self.home = pods.namespace
         self.account = f"system:serviceaccount:{pods.namespace}:floorcast"
         (self.pod,) = pods.await_pods(1)
 
@@ -71,6 +73,10 @@ class Installed:
             return left()
         return []
 
+    def await_line(self, words: str, *, since: int) -> None:
+        """Wait until the log says so, after so many characters."""
+        waiting.until(lambda: words in self.pod.log[since:], within_s=PATIENCE_S, what=words, every_s=0.25)
+
     def await_no_refusal(self) -> None:
         def fine() -> bool:
             targets = requests.get(f"{self.pod.url}/api/state", timeout=5).json()["targets"].values()
@@ -81,16 +87,22 @@ class Installed:
     @contextmanager
     def without(self, *taken: Taken) -> Iterator[None]:
         """Take these verbs from the roles that grant them."""
-        place = f"--namespace={self._namespace}"
-        found = self._kubectl.json("get", "roles", place, f"--selector={roles.OURS}")["items"]
+        found = [
+            role
+            for namespace in (self._namespace, self.home)
+            for role in self._kubectl.json("get", "roles", f"--namespace={namespace}", f"--selector={roles.OURS}")[
+                "items"
+            ]
+        ]
         for role in found:
             left = [_less(rule, taken) for rule in role["rules"]]
-            self._patch(place, role, [rule for rule in left if rule["verbs"]])
+            self._patch(role, [rule for rule in left if rule["verbs"]])
         yield
         for role in found:
-            self._patch(place, role, role["rules"])
+            self._patch(role, role["rules"])
 
-    def _patch(self, place: str, role: dict[str, Any], rules: list[dict[str, Any]]) -> None:
+    def _patch(self, role: dict[str, Any], rules: list[dict[str, Any]]) -> None:
+        place = f"--namespace={role['metadata']['namespace']}"
         change = ("--type=merge", f"--patch={json.dumps({'rules': rules})}")
         self._kubectl("patch", "role", role["metadata"]["name"], place, *change)
 
@@ -174,4 +186,37 @@ def test_the_default_roles_are_enough_and_each_of_their_verbs_is_needed(
                 service.pod.crash()  # a watch that was allowed goes on; what begins now is not
                 unnoticed += service.unnoticed(*taken, since=said)
         service.await_no_refusal()
+        assert unnoticed == []
+
+
+@pytest.mark.timeout(600, func_only=True)
+@pytest.mark.usefixtures("workloads")
+def test_the_verbs_of_the_lease_are_all_used_and_each_is_named_when_it_is_gone(
+    cluster: plane.ControlPlane, namespace: str, audit: audit_log.AuditLog
+) -> None:
+    load, since = Needed((namespace, name) for name in OF_KIND), audit.mark()
+    told = values(namespace, load.api.url, mode="shadow", grant={})
+    told["config"]["leader_election"] = {"enabled": True, "lease": 8, "renew": 3, "retry": 1}
+    with running(cluster, namespace, load, told=told) as service:
+
+        def used() -> roles.Verbs:
+            """What was let through; that no lease was there the first time it was read is an answer too."""
+            mine = [one for one in audit.entries(since=since) if one.user == service.account]
+            return {(one.verb, one.resource) for one in mine if one.resource == "leases" and one.code != 403}
+
+        granted = {(verb, "leases") for verb in ("get", "create", "update")}
+        assert roles.granted(cluster.kubectl, service.home) == granted
+        waiting.until(lambda: used() == granted, within_s=PATIENCE_S, what="every verb of the lease in use", every_s=1)
+        assert refused(audit, service.account, since=since) == []
+
+        unnoticed = []
+        for verb in ("update", "create", "get"):
+            said = len(service.pod.log)
+            with service.without((verb, *LEASE)):
+                if verb == "create":
+                    cluster.kubectl("delete", "lease", "floorcast", f"--namespace={service.home}")
+                if verb == "get":
+                    service.pod.crash()  # who holds the lease need not read it
+                unnoticed += service.unnoticed((verb, *LEASE), since=said)
+            service.await_line('"leading"', since=len(service.pod.log))
         assert unnoticed == []
