@@ -1,6 +1,6 @@
 """The loops' recorder: every step goes to the metrics, every change to the log."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import structlog
 
@@ -14,6 +14,7 @@ from predictor.targets import Mode, Target
 from predictor.telemetry.health import Pulse
 from predictor.telemetry.metrics import Metrics
 
+FORBIDDEN = "Forbidden"  # reason of a missing permission
 QUIET = 600.0  # seconds between two lines about late ticks of a loop; the metric counts every one
 
 
@@ -69,7 +70,7 @@ class Telemetry:
         self._metrics.workload(target, workload)
         held = workload.advice if isinstance(workload, Workload) and target.mode is Mode.CONTROL else None
         refused = workload if isinstance(workload, Refused) else held
-        if self._changed("workload", target.key, state=refused.reason if refused else None):
+        if self._changed("workload", target.key, state=_told_by(refused)):
             self._tell_refusal("workload", target, refused or workload)
         if isinstance(workload, Workload):
             usual = workload.warm_up
@@ -106,6 +107,9 @@ class Telemetry:
         """All that is known of a target after a decision; what is wrong with it is told when it changes."""
         self._metrics.row(entry)
         key, note = entry.target.key, entry.capacity.note if entry.capacity else ""
+        if entry.refused is None:
+            # Nothing was to be written, or not by us: what is refused after this is news, be it for the same reason.
+            self._changed("write", key, state=None)
         # The evidence grows with every minute; what is said of it changes with what is planned for.
         if self._changed("capacity", key, state=note.partition(",")[0] or None) and note:
             self._log.warning("capacity", target=key, problem=note)
@@ -119,11 +123,14 @@ class Telemetry:
     def write(self, target: Target, outcome: Written | Refused) -> None:
         """A write was tried."""
         self._metrics.write(target, outcome)
-        refused = outcome.reason if isinstance(outcome, Refused) else None
-        if self._changed("write", target.key, state=refused):
+        if self._changed("write", target.key, state=_told_by(outcome if isinstance(outcome, Refused) else None)):
             self._tell_refusal("write", target, outcome)
         if isinstance(outcome, Written):
             self._log.info("written", target=target.key, replicas=outcome.replicas)
+
+    def keep_only(self, keys: Collection[str]) -> None:
+        """Forgets what was told of all other targets: of one that comes back all is news."""
+        self._troubles = {what: state for what, state in self._troubles.items() if what[0] == "tick" or what[1] in keys}
 
     def _changed(self, *what: str, state: str | None) -> bool:
         """Whether the trouble (None: there is none) is another than last time."""
@@ -167,3 +174,10 @@ class Telemetry:
             self._log.warning(f"{what} refused", target=target.key, **why)
         else:
             self._log.info(f"{what} possible again", target=target.key)
+
+
+def _told_by(refused: Refused | None) -> str | None:
+    """What one refusal is told from the next by; of a missing permission also which: one granted uncovers the next."""
+    if refused is None:
+        return None
+    return f"{refused.reason} {refused.detail}" if refused.reason == FORBIDDEN else refused.reason

@@ -9,6 +9,7 @@ from models.capacity import warmup
 from models.policy.decision import Reason
 from models.signals import Cause, Known, Signal, Unknown
 from predictor import loops
+from predictor.board import Entry
 from predictor.diary import Diary
 from predictor.journal import DAY, Bounds, Journal, read
 from predictor.ports import Refused, Written
@@ -130,6 +131,43 @@ def test_a_refusal_is_logged_once_with_what_to_do_about_it() -> None:
         ("written", None),
     ]
     assert desk.value("writes_total", target=TARGET.key, outcome="refused") == 2
+
+
+def test_a_refusal_that_comes_back_is_logged_again_whoever_had_meanwhile_nothing_to_write() -> None:
+    desk, entry = Desk(), Entry(TARGET)
+    refused = Refused("Forbidden", "patch horizontalpodautoscalers in llm")
+
+    def tick(outcome: Refused | None) -> None:
+        entry.refused = outcome
+        if outcome is not None:
+            desk.recorder.write(TARGET, outcome)
+        desk.recorder.row(entry, now=1000.0)
+
+    with capture_logs() as said:
+        for outcome in (refused, refused, None, None, refused, refused):
+            tick(outcome)
+    assert [(one["event"], one["detail"]) for one in said] == [("write refused", refused.detail)] * 2
+
+
+def test_a_permission_that_is_granted_uncovers_the_next_one_that_is_missing() -> None:
+    desk = Desk()
+    missing = [Refused("Forbidden", f"{verb} horizontalpodautoscalers in llm") for verb in ("get", "patch")]
+    conflicts = [Refused("Conflict", f"resourceVersion {number}") for number in (1, 2)]
+    with capture_logs() as said:
+        for outcome in (missing[0], missing[0], missing[1], missing[1], *conflicts):
+            desk.recorder.write(TARGET, outcome)
+    assert [one["detail"] for one in said] == [missing[0].detail, missing[1].detail, conflicts[0].detail]
+
+
+def test_of_a_target_that_was_gone_and_comes_back_all_is_news() -> None:
+    desk, refused = Desk(), Refused("NotFound", "no such deployment")
+    with capture_logs() as said:
+        desk.recorder.tick("slow", seconds=0.1, outcome="failed")
+        for keys in ({TARGET.key}, {"llm/other"}, {TARGET.key}):
+            desk.recorder.workload(TARGET, refused)
+            desk.recorder.keep_only(keys)
+        desk.recorder.tick("slow", seconds=0.1, outcome="failed")
+    assert [one["event"] for one in said] == ["tick did not finish", "workload refused", "workload refused"]
 
 
 def test_the_warm_up_in_use_says_where_it_comes_from() -> None:
