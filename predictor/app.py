@@ -115,13 +115,16 @@ class Service:
 
         Raises:
             ListenError: the configured address cannot be had.
+            ConfigurationError: the external scaler's certificate cannot be used.
         """
         self._server.start()
         _log.info(
             "started", mode=self._settings.mode, targets=[target.key for target in self._targets], url=self._server.url
         )
         if self._settings.external_scaler.enabled:
-            self._publisher.serve(host=self._settings.server.host, port=self._settings.external_scaler.port)
+            given = self._settings.external_scaler
+            tls = wiring.certificate(given)
+            self._publisher.serve(host=self._settings.server.host, port=given.port, tls=tls)
         threading.Thread(target=self._tell_missing_permissions, name="permissions", daemon=True).start()
         self._finding.start()
         # What the libraries made at import is never garbage: walking over it would stop a tick for a tenth of a second.

@@ -14,6 +14,7 @@ from predictor.journal import DAY, Bounds, Journal
 from predictor.keeping import Keeping, Place
 from predictor.outlooks import Outlooks, Pace
 from predictor.ports import SignalSource
+from predictor.publishing.certificates import Files
 from predictor.settings import convert, sections
 from predictor.settings.root import Settings
 from predictor.signals import catalog, shelf
@@ -34,6 +35,13 @@ def access(given: sections.Kubernetes) -> Access:
         context=given.context,
         timeout=given.request_timeout,
     )
+
+
+def certificate(given: sections.ExternalScaler) -> Files | None:
+    """What KEDA is answered with; None: no encryption."""
+    if given.cert_file is None or given.key_file is None:
+        return None
+    return Files(given.cert_file, given.key_file, given.client_ca_file)
 
 
 def terms(settings: Settings) -> lease.Terms:

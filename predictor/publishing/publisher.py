@@ -4,7 +4,8 @@ import time
 from collections.abc import Callable
 
 from predictor.board import Board
-from predictor.publishing import recommending
+from predictor.publishing import certificates, recommending
+from predictor.publishing.certificates import Files
 from predictor.publishing.recommending import Recommendation, Recommended
 from predictor.publishing.scaler import Scaler, Server
 
@@ -35,13 +36,15 @@ class Publisher:
         self._monotonic = monotonic
         self._server: Server | None = None
 
-    def serve(self, *, host: str, port: int) -> None:
-        """Answers KEDA from now on.
+    def serve(self, *, host: str, port: int, tls: Files | None = None) -> None:
+        """Answers KEDA from now on; with `tls`, by that certificate.
 
         Raises:
             ListenError: the address cannot be had.
+            ConfigurationError: the certificate cannot be used.
         """
-        self._server = Server(Scaler(self.recommendation), host=host, port=port)
+        credentials = certificates.credentials(tls) if tls else None
+        self._server = Server(Scaler(self.recommendation), host=host, port=port, credentials=credentials)
         self._server.start()
 
     def stop(self) -> None:

@@ -100,10 +100,13 @@ class Scaler:
 
 
 class Server:
-    """Serves a `Scaler` from a thread of its own."""
+    """Serves a `Scaler` from a thread of its own; without `credentials` the answers are not encrypted."""
 
-    def __init__(self, scaler: Scaler, *, host: str, port: int) -> None:
+    def __init__(
+        self, scaler: Scaler, *, host: str, port: int, credentials: grpc.ServerCredentials | None = None
+    ) -> None:
         self._scaler = scaler
+        self._credentials = credentials
         self._address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ending = asyncio.Event()
@@ -125,7 +128,8 @@ class Server:
                 f"cannot listen on {self._address} for KEDA: {self._problem or 'no answer'}; set external_scaler.port"
                 " to a free one"
             )
-        _log.info("external scaler started", address=self._address, port=self.port)
+        encrypted = self._credentials is not None
+        _log.info("external scaler started", address=self._address, port=self.port, encrypted=encrypted)
 
     def stop(self) -> None:
         """Ends answers under way within `GRACE` seconds."""
@@ -143,7 +147,7 @@ class Server:
         server = grpc.aio.server(options=(("grpc.so_reuseport", 0),))  # a port that is taken is an error, not shared
         server.add_generic_rpc_handlers((self._scaler.handler(),))
         try:
-            self.port = server.add_insecure_port(self._address)
+            self.port = self._bind(server)
         except RuntimeError as error:
             self._problem = str(error)
             return
@@ -152,6 +156,12 @@ class Server:
         self._bound.set()
         await self._ending.wait()
         await server.stop(GRACE)
+
+    def _bind(self, server: grpc.aio.Server) -> int:
+        """The port; raises RuntimeError where the address cannot be had."""
+        if self._credentials is None:
+            return int(server.add_insecure_port(self._address))
+        return int(server.add_secure_port(self._address, self._credentials))
 
 
 def _key(asked: messages.ScaledObjectRef) -> str:

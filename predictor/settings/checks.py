@@ -179,7 +179,7 @@ def times_nest(settings: "Settings") -> Iterator[Contradiction]:
 
 def credentials_are_whole(settings: "Settings") -> Iterator[Contradiction]:
     """Keys that only mean something together."""
-    prometheus, cluster = settings.source.prometheus, settings.kubernetes
+    prometheus, cluster, scaler = settings.source.prometheus, settings.kubernetes, settings.external_scaler
     places = (
         (("source", "prometheus"), "username", prometheus.username, "password_file", prometheus.password_file),
         (("source", "prometheus"), "password_file", prometheus.password_file, "username", prometheus.username),
@@ -188,6 +188,9 @@ def credentials_are_whole(settings: "Settings") -> Iterator[Contradiction]:
         (("kubernetes",), "server", cluster.server, "token_file", cluster.token_file),
         (("kubernetes",), "token_file", cluster.token_file, "server", cluster.server),
         (("kubernetes",), "ca_file", cluster.ca_file, "server", cluster.server),
+        (("external_scaler",), "cert_file", scaler.cert_file, "key_file", scaler.key_file),
+        (("external_scaler",), "key_file", scaler.key_file, "cert_file", scaler.cert_file),
+        (("external_scaler",), "client_ca_file", scaler.client_ca_file, "cert_file", scaler.cert_file),
     )
     for section, name, value, other, partner in places:
         if value is not None and partner is None:

@@ -335,10 +335,20 @@ class ExternalScaler(Section):
     )
     port: Port = key(
         6000,
-        "Port of the same, on the address of server.host; 0 takes a free one and logs it. Answers are not encrypted:"
-        " let KEDA's operator in and nobody else.",
+        "Port of the same, on the address of server.host; 0 takes a free one and logs it. Without cert_file answers are"
+        " not encrypted: let KEDA's operator in and nobody else.",
         ge=0,
         remedy="use a port of 1 to 65535",
+    )
+    cert_file: Path | None = key(
+        None,
+        "Certificate to answer with, as PEM, with those between it and its authority; needs key_file. Read again at"
+        " every new connection, so that a renewed one is taken up. Unset: no encryption.",
+    )
+    key_file: Path | None = key(None, "Key of that certificate, as PEM, without a password.")
+    client_ca_file: Path | None = key(
+        None,
+        "Authorities, as PEM, of which whoever asks must show a certificate (mutual TLS). Unset: everybody may ask.",
     )
 
 

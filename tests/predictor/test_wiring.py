@@ -1,6 +1,10 @@
 """What the composition root makes of the settings."""
 
+from pathlib import Path
+
 from predictor import wiring
+from predictor.publishing.certificates import Files
+from predictor.settings import sections
 from predictor.settings.root import Settings
 
 
@@ -12,3 +16,10 @@ def test_arrivals_from_prometheus_are_a_scrape_and_half_a_window_old() -> None:
 def test_pages_are_as_old_as_the_fast_loop_and_half_their_window() -> None:
     settings = Settings(source={"kind": "scrape"}, loops={"fast": 10})
     assert wiring.pace(settings).signal_age == 10 + 30
+
+
+def test_keda_is_answered_with_the_certificate_of_the_configuration_or_without_encryption() -> None:
+    given = {"enabled": True, "cert_file": "/tls.crt", "key_file": "/tls.key", "client_ca_file": "/ca.crt"}
+    files = wiring.certificate(sections.ExternalScaler.model_validate(given))
+    assert files == Files(Path("/tls.crt"), Path("/tls.key"), Path("/ca.crt"))
+    assert wiring.certificate(sections.ExternalScaler(enabled=True)) is None

@@ -22,10 +22,13 @@ SLOW = 30.0
 
 
 class Keda:
-    """KEDA's side of the four calls."""
+    """KEDA's side of the four calls; with `credentials`, encrypted. Every one of them has connections of its own."""
 
-    def __init__(self, port: int) -> None:
-        self._channel = grpc.insecure_channel(f"127.0.0.1:{port}")
+    def __init__(self, port: int, credentials: grpc.ChannelCredentials | None = None) -> None:
+        address, apart = f"127.0.0.1:{port}", (("grpc.use_local_subchannel_pool", 1),)
+        self._channel = (
+            grpc.secure_channel(address, credentials, apart) if credentials else grpc.insecure_channel(address, apart)
+        )
         self._ref = messages.ScaledObjectRef(name=TARGET.name, namespace=TARGET.namespace)
 
     def close(self) -> None:

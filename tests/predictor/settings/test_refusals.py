@@ -263,6 +263,17 @@ CASES: dict[str, tuple[str | bytes, str]] = {
             " neither"
         ),
     ),
+    "half a certificate": (
+        "external_scaler: {enabled: true, cert_file: /tls.crt}",
+        (
+            "config.yaml: external_scaler.cert_file: '/tls.crt' needs external_scaler.key_file, which is not set; set both"
+            " or neither"
+        ),
+    ),
+    "an authority of clients without encryption": (
+        "external_scaler: {enabled: true, client_ca_file: /ca.crt}",
+        "config.yaml: external_scaler.client_ca_file: '/ca.crt' needs external_scaler.cert_file, which is not set;",
+    ),
     "two ways into the cluster": (
         "kubernetes: {server: 'https://k:6443', token_file: /t, kubeconfig: /k}",
         (
