@@ -46,14 +46,20 @@ def learn(entry: Entry, workload: Workload, *, now: float) -> Chosen:
     which nobody could tell which one was overloaded.
     """
     given = entry.target.learning
-    if given.ttft is None or given.learn is Learn.OFF:
-        return trusting.choose(entry.target.objectives.profile, None, learn=Learn.OFF, headroom=given.headroom)
-    observer = entry.observers.setdefault(replica(workload), Observer(objective=given.ttft))
-    sight = _sight(entry, workload, now=now)
-    if sight is not None and workload.gpu != MIXED_GPUS:
-        observer.see(sight)
-    profile = entry.target.objectives.profile
-    return trusting.choose(profile, observer.observed(), learn=given.learn, headroom=given.headroom)
+    if given.ttft is not None and given.learn is not Learn.OFF:
+        observer = entry.observers.setdefault(replica(workload), Observer(objective=given.ttft))
+        sight = _sight(entry, workload, now=now)
+        if sight is not None and workload.gpu != MIXED_GPUS:
+            observer.see(sight)
+    return known(entry, workload)
+
+
+def known(entry: Entry, workload: Workload) -> Chosen:
+    """The profile to plan with, by what was seen so far."""
+    given = entry.target.learning
+    observer = entry.observers.get(replica(workload)) if given.ttft is not None else None
+    seen = observer.observed() if observer else None
+    return trusting.choose(entry.target.objectives.profile, seen, learn=given.learn, headroom=given.headroom)
 
 
 def observed(entry: Entry) -> Observed | None:

@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias
 from models.policy.decision import Decision
 from models.series import Series
 from models.signals import Cause, Signal, Unknown
-from predictor import deciding
+from predictor import deciding, learning
 from predictor.board import Board, Entry, Plans
 from predictor.history import History
 from predictor.outlooks import FORECAST_SIGNALS, Outlooks, Pace
@@ -148,6 +148,9 @@ class Loops:
         for key, entry in self.board.entries.items():
             entry.readings = seen.readings[key]
             entry.workload = seen.workloads[key]
+            if entry.capacity is None and isinstance(entry.workload, Workload):
+                # The first plans, too, are made with what was learned before a restart.
+                entry.capacity = learning.known(entry, entry.workload)
             demanded = deciding.demanded(entry)
             for signal in LOADED_SIGNALS:
                 if signal in demanded:
