@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from predictor.cluster.permissions import Purpose
-from tests.cluster import accounts, manifests, plane
+from tests.cluster import accounts, certificates, manifests, plane
 from tests.cluster import audit as audit_log
 from tests.cluster import kubectl as kubectl_tool
 from tests.cluster.floorcast import Service
@@ -23,11 +23,16 @@ PATIENCE_S = 180.0  # for KEDA to ask, the HPA to look and the API server to ans
 
 
 class Scaled:
-    """A Deployment for each kind of trigger, as KEDA scales it by what the service answers."""
+    """A Deployment for each kind of trigger, as KEDA scales it by what the service answers.
 
-    def __init__(self, kubectl: kubectl_tool.Kubectl, namespace: str) -> None:
+    With the name of a TriggerAuthentication KEDA asks over TLS.
+    """
+
+    def __init__(self, kubectl: kubectl_tool.Kubectl, namespace: str, *, authentication: str = "") -> None:
         self._kubectl = kubectl
         self._namespace = namespace
+        self._more = {"authenticationRef": {"name": authentication}} if authentication else {}
+        self._encrypted = {"enableTLS": "true"} if authentication else {}
 
     def apply(self, address: str) -> None:
         workloads = [manifests.Workload(self._namespace, kind, replicas=MINIMUM, gpus=0) for kind in KINDS]
@@ -35,7 +40,8 @@ class Scaled:
         self._kubectl.apply([self._scaled_object(kind, address) for kind in KINDS])
 
     def _scaled_object(self, kind: str, address: str) -> dict[str, Any]:
-        trigger = {"type": kind, "metadata": {"scalerAddress": address, "target": kind}}
+        metadata = {"scalerAddress": address, "target": kind, **self._encrypted}
+        trigger = {"type": kind, "metadata": metadata, **self._more}
         return {
             "apiVersion": "keda.sh/v1alpha1",
             "kind": "ScaledObject",
@@ -101,7 +107,7 @@ class Scaled:
         return [one["status"] for one in told if one["type"] == "ScalingActive"]
 
 
-def settings(namespace: str, prometheus: str, kubeconfig: Path | None) -> dict[str, Any]:
+def settings(namespace: str, prometheus: str, kubeconfig: Path | None, **scaler: object) -> dict[str, Any]:
     """Shadow mode: nothing but the scaler brings the number to anybody."""
     return {
         "mode": "shadow",
@@ -109,7 +115,7 @@ def settings(namespace: str, prometheus: str, kubeconfig: Path | None) -> dict[s
         "kubernetes": {"kubeconfig": str(kubeconfig)},
         "loops": {"slow": 5, "fast": 1},
         "server": {"host": "127.0.0.1", "port": 0},
-        "external_scaler": {"enabled": True, "port": 0},
+        "external_scaler": {"enabled": True, "port": 0, **scaler},
         "defaults": {
             "quantiles": {"raise": 0.5, "lower": 0.5},
             "floor": {"hold": 5, "step_down": 1, "step_period": 2},
@@ -136,6 +142,47 @@ def service(cluster: plane.ControlPlane, namespace: str, needed: Needed, tmp_pat
     access = accounts.login(cluster, namespace, "floorcast", [Purpose.OBSERVE])
     with Service(tmp_path, settings(namespace, needed.api.url, access.kubeconfig)) as running:
         yield running
+
+
+def trusting(namespace: str, authority: certificates.Pair) -> list[dict[str, Any]]:
+    """A TriggerAuthentication with what KEDA believes, and with what it shows."""
+    own = certificates.issue(authority, "keda")
+    files = {"ca.crt": authority.certificate, "tls.crt": own.certificate, "tls.key": own.key}
+    names = {"caCert": "ca.crt", "tlsClientCert": "tls.crt", "tlsClientKey": "tls.key"}
+    place = {"namespace": namespace, "name": "floorcast"}
+    refers = [{"parameter": parameter, "name": "floorcast", "key": key} for parameter, key in names.items()]
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": place,
+            "stringData": {key: path.read_text() for key, path in files.items()},
+        },
+        {
+            "apiVersion": "keda.sh/v1alpha1",
+            "kind": "TriggerAuthentication",
+            "metadata": place,
+            "spec": {"secretTargetRef": refers},
+        },
+    ]
+
+
+@pytest.mark.usefixtures("keda")
+@pytest.mark.timeout(900, func_only=True)
+def test_keda_asks_over_tls_and_shows_a_certificate_of_its_own(
+    cluster: plane.ControlPlane, namespace: str, needed: Needed, tmp_path: Path
+) -> None:
+    authority = certificates.authority(tmp_path, "authority")
+    pair = certificates.issue(authority, "floorcast", names=["IP:127.0.0.1"])
+    files = {"cert_file": pair.certificate, "key_file": pair.key, "client_ca_file": authority.certificate}
+    access = accounts.login(cluster, namespace, "floorcast", [Purpose.OBSERVE])
+    told = settings(namespace, needed.api.url, access.kubeconfig, **{key: str(path) for key, path in files.items()})
+    needed.replicas = 5
+    cluster.kubectl.apply(trusting(namespace, authority))
+    scaled = Scaled(cluster.kubectl, namespace, authentication="floorcast")
+    with Service(tmp_path, told) as service:
+        scaled.apply(f"127.0.0.1:{service.said('external scaler started')['port']}")
+        scaled.await_number(service, range(5, MAXIMUM))
 
 
 @pytest.mark.usefixtures("keda")

@@ -19,6 +19,7 @@ EVERYTHING: dict[str, Any] = {
     "configMapFiles": [{"name": "company-ca", "mountPath": "/etc/ssl/company"}],
     "env": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
     "serviceAccount": {"annotations": {"a": "b"}},
+    "externalScaler": {"tls": {"secretName": "scaler-tls", "verifyClient": True}},
     "rbac": {"namespaces": ["llm", "search"], "grant": {"leaderWorkerSets": True, "rollouts": True}},
     "persistence": {"enabled": True, "storageClass": "fast"},
     "service": {"annotations": {"a": "b"}, "port": 80},

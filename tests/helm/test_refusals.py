@@ -112,6 +112,32 @@ def test_without_namespaces_roles_stand_in_the_releases_own(rendered: Chart) -> 
     assert "([floorcast], the release's own)" in refusal(rendered, {"config": {"targets": [TARGET]}})
 
 
+@pytest.mark.parametrize(
+    ("scaler", "tls", "problem"),
+    [
+        (
+            {},
+            {"secretName": "tls"},
+            "externalScaler.tls.secretName is tls, and config.external_scaler.enabled is false",
+        ),
+        (
+            {"enabled": True, "cert_file": "/a", "key_file": "/b"},
+            {"secretName": "tls"},
+            "config.external_scaler.cert_file is /a, and externalScaler.tls.secretName, tls, says another",
+        ),
+        (
+            {"enabled": True},
+            {"verifyClient": True},
+            "externalScaler.tls.verifyClient is true, and externalScaler.tls.secretName is empty; name the Secret",
+        ),
+    ],
+)
+def test_a_certificate_that_nobody_would_see_or_that_is_said_twice_is_refused(
+    rendered: Chart, scaler: Json, tls: Json, problem: str
+) -> None:
+    assert problem in refusal(rendered, {"config": {"external_scaler": scaler}, "externalScaler": {"tls": tls}})
+
+
 def test_every_problem_is_told_at_once(rendered: Chart) -> None:
     values = {**control({**TARGET, "namespace": "other"}, BARE), "replicas": 2}
     lines = refusal(rendered, values).splitlines()

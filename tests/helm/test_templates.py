@@ -348,6 +348,30 @@ def test_the_external_scaler_is_reached_where_it_is_on(rendered: Chart) -> None:
     assert [rule["ports"][0]["port"] for rule in let_in] == ["http"]
 
 
+@pytest.mark.parametrize("verified", [True, False])
+def test_the_external_scaler_answers_with_the_certificate_of_a_secret(rendered: Chart, *, verified: bool) -> None:
+    """Which the kubelet exchanges when it is renewed: it is no subPath."""
+    tls = {"secretName": "scaler-tls", "verifyClient": verified}
+    config = {"external_scaler": {"enabled": True, "port": 7000}}
+    objects = rendered({"config": config, "externalScaler": {"tls": tls}})
+    pod = of(objects, "Deployment")[0]["spec"]["template"]["spec"]
+    mount = next(one for one in pod["containers"][0]["volumeMounts"] if one["name"] == "scaler")
+    assert {"name": "scaler", "secret": {"secretName": "scaler-tls"}} in pod["volumes"]
+    told = yaml.safe_load(of(objects, "ConfigMap")[0]["data"]["floorcast.yaml"])["external_scaler"]
+    files = {"cert_file": "tls.crt", "key_file": "tls.key"} | ({"client_ca_file": "ca.crt"} if verified else {})
+    folder = mount.pop("mountPath")
+    assert mount == {"name": "scaler", "readOnly": True}
+    assert told == config["external_scaler"] | {key: f"{folder}/{name}" for key, name in files.items()}
+    for one in pod_specs(objects):
+        assert one is pod or "scaler" not in {volume["name"] for volume in one["volumes"]}
+
+
+def test_values_of_a_chart_without_certificates_are_taken(rendered: Chart) -> None:
+    """As `helm upgrade --reuse-values` brings them."""
+    told = rendered({"externalScaler": None})
+    assert told == rendered()
+
+
 def test_notes_say_what_to_do_next(rendered: Chart) -> None:
     def notes(values: Json) -> str:
         place = ("install", "floorcast", str(chart.CHART), "--dry-run=client", "--namespace=floorcast")

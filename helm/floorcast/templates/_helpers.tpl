@@ -61,6 +61,15 @@ app.kubernetes.io/part-of: floorcast
 {{ if dig "external_scaler" "enabled" false .Values.config }}{{ dig "external_scaler" "port" 6000 .Values.config | int }}{{ end }}
 {{- end }}
 
+{{- /* Secret with the certificate of the external scaler; empty for none. Values of an older chart have no such key. */ -}}
+{{- define "floorcast.scalerSecret" -}}
+{{ ((.Values.externalScaler).tls).secretName | default "" }}
+{{- end }}
+
+{{- define "floorcast.scalerFolder" -}}
+/var/run/secrets/floorcast-scaler
+{{- end }}
+
 {{- define "floorcast.mode" -}}
 {{ dig "mode" "shadow" .Values.config }}
 {{- end }}
@@ -147,6 +156,12 @@ a lease. Where nothing is granted but to look, HPAs are the owner that is named:
 {{- end -}}
 {{- if and .Values.rbac.create (not .Values.rbac.grant.events) -}}
 {{- $_ := set $config "kubernetes" (set ($config.kubernetes | default dict) "events" false) -}}
+{{- end -}}
+{{- if include "floorcast.scalerSecret" . -}}
+{{- $folder := include "floorcast.scalerFolder" . -}}
+{{- $files := dict "cert_file" (printf "%s/tls.crt" $folder) "key_file" (printf "%s/tls.key" $folder) -}}
+{{- if .Values.externalScaler.tls.verifyClient }}{{ $_ := set $files "client_ca_file" (printf "%s/ca.crt" $folder) }}{{ end -}}
+{{- $_ := set $config "external_scaler" (merge $files $config.external_scaler) -}}
 {{- end -}}
 {{- if include "floorcast.elects" . -}}
 {{- $_ := set $config "leader_election" (merge $config.leader_election (dict "name" (include "floorcast.fullname" .))) -}}

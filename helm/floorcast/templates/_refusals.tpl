@@ -5,7 +5,7 @@ a target is refused here too; what it only notes stands in NOTES.txt.
 */ -}}
 {{- define "floorcast.refuse" -}}
 {{- $found := list -}}
-{{- range list "oneWriter" "volumeForAll" "owners" "events" "something" "kinds" "places" "everywhere" "capacity" -}}
+{{- range list "oneWriter" "volumeForAll" "owners" "events" "something" "kinds" "places" "everywhere" "capacity" "certificate" -}}
 {{- $found = concat $found (include (printf "floorcast.refuse.%s" .) $ | splitList "\n") -}}
 {{- end -}}
 {{- with without $found "" }}{{ fail (printf "these values cannot work:\n%s" (join "\n" .)) }}{{ end -}}
@@ -108,5 +108,22 @@ config.kubernetes.cluster_wide is true, and rbac.clusterWide is false; set that 
 {{- if and (eq (include "floorcast.modeOf" $one) "control") (not (include "floorcast.capacityOf" $one)) }}
 config.targets[{{ $number }}].capacity, of {{ $target.namespace }}/{{ $target.name }} in control mode, has neither knee nor concurrency; set one, there or in config.defaults.capacity, or the target's mode to shadow
 {{ end -}}
+{{- end -}}
+{{- end }}
+
+{{- define "floorcast.refuse.certificate" -}}
+{{- $name := include "floorcast.scalerSecret" . -}}
+{{- $given := dig "external_scaler" dict .Values.config -}}
+{{- $remedy := "or leave externalScaler.tls.secretName empty" -}}
+{{- if and $name (not $given.enabled) }}
+externalScaler.tls.secretName is {{ $name }}, and config.external_scaler.enabled is false; set that to true, {{ $remedy }}
+{{ end -}}
+{{- range $key := list "cert_file" "key_file" "client_ca_file" -}}
+{{- if and $name (get $given $key) }}
+config.external_scaler.{{ $key }} is {{ get $given $key }}, and externalScaler.tls.secretName, {{ $name }}, says another; leave that key out, {{ $remedy }}
+{{ end -}}
+{{- end -}}
+{{- if and (not $name) ((.Values.externalScaler).tls).verifyClient -}}
+externalScaler.tls.verifyClient is true, and externalScaler.tls.secretName is empty; name the Secret that has ca.crt, or set verifyClient to false
 {{- end -}}
 {{- end }}
