@@ -10,6 +10,10 @@ from models.fleet import entry
 from tests.cluster import fleet, load, manifests, plane
 from tests.servers import addresses, processes, prometheus, waiting
 
+# Backfilled series have no end: for the usual five minutes the last load of the past's pods would count as present,
+# beside that of the pods that run.
+PAST_SEEN_S = 20
+
 
 class Serving:
     """One workload with everything around it; a context manager, from the main thread.
@@ -46,7 +50,9 @@ class Serving:
         self._listing = self._exits.enter_context(addresses.port()).number
         self.engines = self._engines(sizes or fleet.Sizes())
         self.prometheus = prometheus.PrometheusServer(
-            self.folder / "prometheus", [prometheus.listed_at("engines", f"{self._listing_url}/targets")]
+            self.folder / "prometheus",
+            [prometheus.listed_at("engines", f"{self._listing_url}/targets")],
+            look_back_s=PAST_SEEN_S if history else 300,
         )
         self._exits.callback(self.prometheus.close)
         if history is not None:

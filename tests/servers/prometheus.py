@@ -77,10 +77,12 @@ class PrometheusServer:
 
     Backfill before the start; `stop`, `start`, `pause` and `resume` take it away in the middle of a test and bring it
     back with its data on the same port. Data and log stay in `folder`, which the caller provides and removes.
+    `look_back_s` is how long a series without an end counts as present; 300 is Prometheus's default.
     """
 
-    def __init__(self, folder: Path, jobs: Sequence[Job] = ()) -> None:
+    def __init__(self, folder: Path, jobs: Sequence[Job] = (), *, look_back_s: int = 300) -> None:
         self.folder = folder
+        self._look_back_s = look_back_s
         self._programs = ensure()
         self._port = addresses.port()
         self._data = folder / "data"
@@ -198,6 +200,7 @@ class PrometheusServer:
             f"--config.file={self._config}",
             f"--storage.tsdb.path={self._data}",
             "--storage.tsdb.retention.time=10y",  # the default of 15 days would drop older backfill
+            f"--query.lookback-delta={self._look_back_s}s",
             f"--web.listen-address=127.0.0.1:{self._port.number}",
             "--log.level=warn",
         ]
