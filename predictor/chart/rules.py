@@ -25,8 +25,9 @@ Made from `predictor/cluster/permissions.py` by `python -m predictor.generate`; 
 Everything Floorcast asks of the API server, and why. The chart makes one Role (or ClusterRole) for each purpose:
 `observe` always, `lead` in its own namespace with `config.leader_election.enabled`, the others while `config.mode` is
 `control` and `rbac.grant` says so (unless `config.kubernetes.owners` leaves that owner out). What is listed of KEDA,
-KServe, LeaderWorkerSets and Argo Rollouts goes with their own lines there. Each verb is needed: a test takes them away one at a time. The service asks for what it lacks at its
-start and names it in the log; anybody may ask that (SelfSubjectAccessReview), so that needs no permission.
+KServe, LeaderWorkerSets and Argo Rollouts goes with their own lines there. Each verb is needed: a test takes them away
+one at a time. The service asks for what it lacks at its start and names it in the log; anybody may ask that
+(SelfSubjectAccessReview), so that needs no permission.
 
 """
 
