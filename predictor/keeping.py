@@ -121,7 +121,8 @@ class Keeping:
     def _write(self) -> None:
         try:
             if self._unusable:
-                self._path.replace(self._path.with_suffix(".unusable"))
+                with contextlib.suppress(FileNotFoundError):
+                    self._path.replace(self._path.with_suffix(".unusable"))
                 self._unusable = False
             kept.write(self._path, KeptFile(version=1, writer=self._writer, targets=self._now()))
             self._mine = _which(self._path)
@@ -162,7 +163,7 @@ class Keeping:
         try:
             found = kept.read(self._path)
         except (OSError, kept.UnusableError) as error:
-            self._unusable = isinstance(error, kept.UnusableError)
+            self._unusable = True
             problem = getattr(error, "strerror", None) or str(error)
             _log.warning(
                 "what was learned before cannot be used, starting without", file=str(self._path), problem=problem

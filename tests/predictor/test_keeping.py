@@ -105,9 +105,10 @@ cast = st.builds(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
 @given(remembered, cast)
 def test_whatever_was_learned_comes_back_as_it_was(tmp_path: Path, known: Remembered, votes: Votes) -> None:
+    (tmp_path / NAME).unlink(missing_ok=True)  # of the example before
     Process(tmp_path, at=votes.at).learns(votes, known).saves()
     after = Process(tmp_path, at=votes.at)
     assert after.starts.remembered(KEY) == known
@@ -210,11 +211,12 @@ def within(change: Callable[[Any], object]) -> Callable[[bytes], bytes]:
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (lambda data: data[: len(data) // 2], "is no JSON"),
-        (lambda _: b"", "is no JSON"),
-        (lambda _: b"\xff\x00", "is no JSON"),
-        (lambda _: b"[" * 100_000, "is no JSON"),
-        (lambda _: b"[]", "version None"),
+        (lambda data: data[: len(data) // 2], "Invalid JSON"),
+        (lambda _: b"", "Invalid JSON"),
+        (lambda _: b"\xff\x00", "Invalid JSON"),
+        (lambda _: b"[" * 100_000, "Invalid JSON"),
+        (lambda _: b"[]", "Input should be an object"),
+        (lambda _: b"{}", "version None"),
         (edited(version=2), "version 2, and this Floorcast knows version 1"),
         (edited(version="1"), "version '1'"),
         (edited(targets=[]), "targets: "),
@@ -244,9 +246,20 @@ def test_a_file_that_cannot_be_used_is_named_once_and_put_aside(
     assert path.with_suffix(".unusable").read_bytes() == damaged
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+def test_what_could_not_be_read_is_put_aside_too_and_not_written_over(tmp_path: Path) -> None:
+    (tmp_path / NAME / "within").mkdir(parents=True)
+    with capture_logs() as said:
+        process = Process(tmp_path)
+    assert [line["problem"] for line in said] == ["Is a directory"]
+    process.learns().saves()
+    assert Process(tmp_path).votes == {"H100": VOTES}
+    assert [path.name for path in (tmp_path / "learned.unusable").iterdir()] == ["within"]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
 @given(st.data())
 def test_no_damage_is_a_crash(tmp_path: Path, data: st.DataObject) -> None:
+    (tmp_path / NAME).unlink(missing_ok=True)  # of the example before
     learned(tmp_path)
     whole = (tmp_path / NAME).read_bytes()
     at = data.draw(st.integers(0, len(whole) - 1))
@@ -272,7 +285,7 @@ def test_a_disk_that_fails_is_told_of_once_and_once_more_when_it_is_well_again(t
         process = learned(folder).saves()
     assert [(line["log_level"], "problem" in line) for line in said] == [("warning", True)] * 2
     assert "Not a directory" in said[0]["problem"]
-    assert "File exists" in process.keeping.problem
+    assert "Not a directory" in process.keeping.problem
     folder.unlink()
     with capture_logs() as said:
         process.saves().saves()
