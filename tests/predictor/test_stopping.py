@@ -22,6 +22,7 @@ kubernetes: {{server: "{api}", token_file: {token}}}
 source: {{prometheus: {{url: "{prometheus}", timeout: 30s, budget: 30s}}}}
 server: {{host: 127.0.0.1, port: 0}}
 targets: [{{namespace: llm, name: chat, model: m, capacity: {{concurrency: 32}}}}]
+journal: {{path: "{token}-kept"}}
 release_on_exit: {release}
 """
 
@@ -86,6 +87,7 @@ def test_the_process_is_gone_within_five_seconds_of_being_told(
     lines = (tmp_path / "log").read_text().splitlines()
     assert json.loads(lines[-1])["event"] == "stopped"
     assert not [line for line in lines if "Traceback" in line]
+    assert (tmp_path / "token-kept" / "learned.json").exists()
 
 
 @pytest.mark.timeout(120)
