@@ -22,6 +22,7 @@ EXPERTS = ("level", "blend", "scaled")
 PARTS = 4  # of what is taken anew from the scores, see `learning.measure`
 LEVEL_INPUTS = 5  # 1, and what last value, both averages and recent maximum stand above the level
 NOISE_INPUTS = 5  # 1, two averages of recent misses, two of recent changes
+SOME = 0.3  # roots: added to a spread wherever one is divided by, so that a silent series divides by no zero
 NOISE_SPANS: Floats = np.array([15.0, 60.0, 15.0, 60.0, 360.0])  # origins: two of scores, three of misses
 
 
@@ -110,7 +111,8 @@ class Lanes:
         inputs: inputs of the jump's regressions there, shape (lanes, delay, p).
         noise_inputs: inputs of the spread's regression there, shape (lanes, delay, z).
         guesses: plain jump, weighted jump, spread and weight there, shape (lanes, delay, 4).
-        bounds: quantiles forecast there, as roots, shape (lanes, delay, quantiles).
+        bounds: quantiles forecast there, as roots, before the value of then became their least; shape (lanes, delay,
+            quantiles).
         plain: regression of the jump.
         weighted: the same with noisy times weighing less.
         spread: regression of the absolute miss.

@@ -4,20 +4,20 @@ import dataclasses
 
 import numpy as np
 
-from models.forecasting import conformal, levels, windows
-from models.forecasting.lanes import EXPERTS, NOISE_SPANS, PARTS, Halves, Ints, Lanes, Plan
+from models.forecasting import conformal, correcting, levels, windows
+from models.forecasting.lanes import EXPERTS, NOISE_SPANS, PARTS, SOME, Halves, Ints, Lanes, Plan
 from models.forecasting.season import Ring
 from models.series import Floats
 
 YOUNG = 64  # scores up to which everything is solved anew at each origin
+REACH = 1.5  # largest jumps seen by which a learned band rises at most; after a first jump it would by four
 SHARPNESS = 32.0  # an expert with 2 % more loss gets half the weight: nearly a selection, without its jumps
 # Origins before now over which a replay follows the adaptive correction. What a service still has of it from before has
-# faded to .99^1440 = 5e-7 of what it was then, and that was five widths of the band at the very most.
+# faded to .99^1440 = 5e-7 of what it was then, and that was 9 widths of the band at the very most, 22 of a young one.
 SETTLING = 1440
 TOGETHER = 256  # lanes whose scores are sorted at a time: 10 MB while it lasts, in the cache
 LARGEST = 65504.0  # of a half-precision number: the root of four billion requests
 UNIT = np.float32(16)  # of the scores that are kept: the largest is then the root of a trillion requests
-_SOME = 0.3  # roots: added to a spread wherever one is divided by, so that a silent series divides by no zero
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -150,8 +150,7 @@ def _learn(lanes: Lanes, plan: Plan, chunk: Chunk, settle_from: int) -> None:
         lanes.noise_inputs[:, slot] = guess.noise_inputs
         lanes.guesses[:, slot] = guess.values
         if origin >= settle_from:
-            bounds = combined(lanes, view.level[:, i], guess.values)
-            lanes.bounds[:, slot] = np.maximum(bounds, (view.level + view.inputs[..., 1])[:, i, None])
+            lanes.bounds[:, slot] = combined(lanes, view.level[:, i], guess.values)
 
 
 def score(lanes: Lanes, plan: Plan, origin: int, jump: Floats, slots: Ints) -> None:
@@ -175,8 +174,9 @@ def score(lanes: Lanes, plan: Plan, origin: int, jump: Floats, slots: Ints) -> N
     scores = np.column_stack([jump, jump - plain, (jump - weighted) / spread])
     lanes.scores[:, :, column] = rounded_up(np.where(ok[:, None], scores / UNIT, np.nan))
     lanes.spreads[:, column] = np.where(ok, np.clip(spread, 0.0, LARGEST), 1.0)
-    came = np.where(ok, lanes.roots[rows, slots] + jump, np.nan)
-    _correct(lanes, plan, came, lanes.bounds[rows, slots])
+    level, band = lanes.roots[rows, slots], lanes.bounds[rows, slots]
+    outcome = correcting.Outcome(band, present=level + inputs[:, 1], came=np.where(ok, level + jump, np.nan))
+    correcting.correct(lanes, plan, outcome)
 
 
 def rounded_up(scores: Floats) -> Halves:
@@ -185,18 +185,6 @@ def rounded_up(scores: Floats) -> Halves:
     less = halves < np.minimum(scores, LARGEST)
     halves[less] = np.nextafter(halves[less], np.float16(np.inf))
     return halves
-
-
-def _correct(lanes: Lanes, plan: Plan, came: Floats, bound: Floats) -> None:
-    """Adaptive conformal correction: a miss widens by q, a hit narrows by 1 - q, in units of `reaction`.
-
-    Source: Gibbs and Candes (2021), with a leak that forgets.
-    """
-    probabilities = np.asarray(plan.settings.quantiles)
-    ok = ~np.isnan(came)[:, None] & ~np.isnan(bound)
-    missed = came[:, None] > bound + 1e-9
-    push = plan.settings.reaction * (missed - (1 - probabilities))
-    lanes.shift = np.where(ok, plan.settings.forgetting * (lanes.shift + push), lanes.shift)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -216,9 +204,9 @@ def guesses(lanes: Lanes, inputs: Floats, changes: Floats, sizes: Floats) -> Gue
     limit = lanes.largest
     plain = np.clip(lanes.plain.predict(inputs), -limit, limit)
     weighted = np.clip(lanes.weighted.predict(inputs), -limit, limit)
-    usual = noise[:, 4] + _SOME / 3
+    usual = noise[:, 4] + SOME / 3
     spread = np.clip(lanes.spread.predict(noise_inputs), 0.35 * usual, 4 * usual)
-    weight = 1 / (_SOME + noise[:, :2].max(axis=1)) ** 2
+    weight = 1 / (SOME + noise[:, :2].max(axis=1)) ** 2
     return Guesses(np.column_stack([plain, weighted, spread, weight]), noise_inputs)
 
 
@@ -256,6 +244,9 @@ def _measure(lanes: Lanes, plan: Plan, part: int, rows: Ints) -> None:
 def combined(lanes: Lanes, level: Floats, guess: Floats) -> Floats:
     """Quantiles as roots, shape (lanes, quantiles): shares of the experts, corrected by what came lately.
 
+    What was learned in calm is multiplied by a spread that a first jump has made large: beyond `REACH` jumps, or the
+    quantile of the jumps themselves, that is an extrapolation.
+
     Args:
         lanes: whose quantiles, shares and correction are used.
         level: root of the level, shape (lanes,).
@@ -265,6 +256,6 @@ def combined(lanes: Lanes, level: Floats, guess: Floats) -> Floats:
     jumps = np.stack(
         [lanes.quantiles[:, 0], plain + lanes.quantiles[:, 1], weighted + spread * lanes.quantiles[:, 2]], axis=1
     )
-    own = (lanes.shares * jumps).sum(axis=1)
-    width = np.maximum(own[:, -1:] - own[:, :1], _SOME)
-    return np.maximum.accumulate(level[:, None] + own + lanes.shift * width, axis=1)
+    limit = np.maximum(REACH * lanes.largest[:, None], jumps[:, 0])
+    own = (lanes.shares * np.minimum(jumps, limit[:, None])).sum(axis=1)
+    return np.maximum.accumulate(level[:, None] + own + lanes.shift * correcting.width(own), axis=1)

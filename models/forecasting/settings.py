@@ -30,8 +30,9 @@ class ForecastSettings:
         cold_scores: prior scores that a target without own scores starts from; they fade as own ones come in.
         half_life: origins after which a past one weighs half in the regressions: 720 (24 h at 2 min). Three days
             were not better, and a restart with eight days of history would not forget what came before them.
-        reaction: share of the band's width by which a miss widens it (adaptive conformal correction): .05. At .02
-            the worst three hours cover .05 less; at .08 .01 more, for 2 % more pinball loss.
+        reaction: share of the band's width by which a miss widens it (adaptive conformal correction), over the root
+            of the origins a horizon spans: .09. At .07 pinball loss is the same and the worst three hours cover .02
+            less; at .11 .005 more, for 1 % more loss.
         forgetting: what is kept of that widening from one origin to the next: .99, gone after three hours.
     """
 
@@ -44,7 +45,7 @@ class ForecastSettings:
     previous: int = 6
     cold_scores: int = 20
     half_life: float = 720.0
-    reaction: float = 0.05
+    reaction: float = 0.09
     forgetting: float = 0.99
 
     def __post_init__(self) -> None:

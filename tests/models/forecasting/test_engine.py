@@ -76,3 +76,16 @@ def test_horizons_keep_their_order_and_their_own_length() -> None:
 def test_a_history_with_negative_values_is_read_as_zero_there() -> None:
     values = np.tile([-5.0, 3.0], 50)
     assert forecast(Series(0.0, 60.0, values), 120.0).at(0.99) > 2.9
+
+
+@pytest.mark.parametrize("seed", [0, 1, 4])
+def test_after_a_first_jump_no_band_reaches_further_than_half_as_much_again(seed: int) -> None:
+    calm, busy = 480, 60  # 4 h and 30 min
+    rates = np.random.default_rng(seed).poisson(np.repeat([4.0, 20.0], [calm, busy]) * 30.0) / 30.0
+    jump = np.sqrt(rates.max() + 0.375) - np.sqrt(rates.min() + 0.375)
+    forecaster = Forecaster()
+    for end in range(calm - 4, calm + busy, 2):
+        (outlook,) = forecaster.update({"a": Series(0.0, 30.0, rates[:end])}, horizons={"a": (300.0,)})["a"]
+        assert isinstance(outlook, Forecast)
+        rise = np.sqrt(outlook.at(0.99)) - np.sqrt(max(outlook.level, rates[end - 1]))
+        assert rise <= 1.75 * jump  # a quarter of a jump from the correction

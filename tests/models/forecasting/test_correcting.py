@@ -1,0 +1,118 @@
+"""What a miss and a hit do to the band that comes next."""
+
+import numpy as np
+import pytest
+
+from models.forecasting import correcting, learning
+from models.forecasting.lanes import Lanes, Plan
+from models.forecasting.settings import ForecastSettings
+from models.series import Floats
+
+PLAN = Plan.of(ForecastSettings(quantiles=(0.5, 0.9, 0.99)), 120.0)  # a step is an origin
+BAND = np.array([10.0, 12.0, 14.0])
+REACTION, KEPT = PLAN.settings.reaction, PLAN.settings.forgetting
+NAN = float("nan")
+
+
+def lanes(*steps: int, seen: int = correcting.GROWN, shift: float = 0.0) -> Lanes:
+    """Lanes with horizons of `steps`, a day of scores and nothing corrected yet unless told otherwise."""
+    made = Lanes.empty(np.array(steps, dtype=np.intp), delay=16, plan=PLAN)
+    made.seen[:] = seen
+    made.shift[:] = shift
+    return made
+
+
+def shifted(made: Lanes, came: float, present: float = 0.0, band: Floats = BAND) -> Floats:
+    """The correction of all lanes once the same came to each."""
+    count = len(made.steps)
+    outcome = correcting.Outcome(np.tile(band, (count, 1)), present=np.full(count, present), came=np.full(count, came))
+    correcting.correct(made, PLAN, outcome)
+    return made.shift
+
+
+def test_a_miss_widens_by_its_probability_and_a_hit_narrows_by_the_rest() -> None:
+    assert shifted(lanes(1), came=13.0)[0] == pytest.approx(KEPT * REACTION * np.array([0.5, 0.9, -0.01]))
+
+
+def test_what_never_became_known_changes_nothing() -> None:
+    assert shifted(lanes(1, shift=0.3), came=NAN).tolist() == [[0.3] * 3]
+    assert shifted(lanes(1, shift=0.3), came=13.0, band=np.full(3, NAN)).tolist() == [[0.3] * 3]
+
+
+def test_a_miss_below_the_value_of_then_is_half_a_hit() -> None:
+    # p50 and p90 missed what came, but neither was issued below 13; p99 covered it by itself
+    found = shifted(lanes(1, shift=0.3), came=13.0, present=13.0)[0]
+    assert found == pytest.approx(KEPT * (0.3 - REACTION * np.array([0.25, 0.05, 0.01])))
+
+
+def test_a_miss_above_the_value_of_then_is_one() -> None:
+    assert (shifted(lanes(1), came=13.0, present=12.9) == shifted(lanes(1), came=13.0)).all()
+
+
+def test_the_band_is_judged_by_itself_and_not_by_the_value_of_then() -> None:
+    made = Lanes.empty(np.array([5]), delay=16, plan=PLAN)
+    falling = np.concatenate([np.random.default_rng(1).poisson(20.0, 300), np.linspace(400.0, 20.0, 90)])
+    learning.advance(made, PLAN, falling[None], first=0, settle_from=0)
+    present = made.roots + made.inputs[..., 1]
+    assert (made.bounds[0, :, 0] < present[0] - 0.1).all()
+
+
+@pytest.mark.parametrize("came", [9.0, 13.0])
+def test_a_horizon_of_n_origins_reacts_by_the_root_of_n_less(came: float) -> None:
+    one, four, sixteen = shifted(lanes(1, 4, 16), came=came)
+    assert one == pytest.approx(2 * four)
+    assert one == pytest.approx(4 * sixteen)
+
+
+def test_chance_alone_shakes_the_correction_alike_at_all_horizons() -> None:
+    steps = np.repeat([1, 9], 2000)
+    made, rng = lanes(*steps), np.random.default_rng(2)
+    missed = np.zeros(len(steps), dtype=np.bool_)
+    for origin in range(540):
+        missed = np.where(origin % steps == 0, rng.random(len(steps)) > 0.9, missed)  # nine horizons that overlap: one
+        came = np.where(missed, 13.0, 11.0)
+        band = np.tile(BAND, (len(steps), 1))
+        correcting.correct(made, PLAN, correcting.Outcome(band, present=np.zeros(len(steps)), came=came))
+    assert made.shift[steps == 9, 1].std() == pytest.approx(made.shift[steps == 1, 1].std(), rel=0.08)
+
+
+def test_a_young_lane_widens_by_how_far_it_was_missed() -> None:
+    near, far, farther = (shifted(lanes(1, seen=0), came=came)[0, 1] for came in (12.1, 14.0, 16.0))
+    assert near == pytest.approx(KEPT * REACTION * (0.9 + correcting.CAUTION * 0.1 / 4))
+    assert far == pytest.approx(KEPT * REACTION * (0.9 + correcting.CAUTION * 2 / 4))
+    assert farther == pytest.approx(KEPT * REACTION * (0.9 + correcting.CAUTION))
+    assert shifted(lanes(1, seen=0), came=1000.0)[0, 1] == farther  # no more than a width of the band counts
+
+
+def test_caution_fades_with_the_scores_and_is_gone_after_as_many_as_a_day_has_at_two_minutes() -> None:
+    none, half, day, more = (shifted(lanes(1, seen=n), came=20.0)[0, 1] for n in (0, 360, 720, 5000))
+    assert half == pytest.approx((none + day) / 2)
+    assert day == more == pytest.approx(KEPT * REACTION * 0.9)
+
+
+def test_caution_does_not_turn_a_hit_or_an_excused_miss_into_one() -> None:
+    assert (shifted(lanes(1, seen=0), came=9.0) == shifted(lanes(1), came=9.0)).all()
+    assert shifted(lanes(1, seen=0), came=13.0, present=13.0)[0, :2] == pytest.approx(
+        -KEPT * REACTION * np.array([0.25, 0.05])
+    )
+
+
+@pytest.mark.parametrize("seen", [0, 100, 720])
+@pytest.mark.parametrize("factor", [0.25, 10.0, 1e6])
+def test_the_correction_does_not_depend_on_the_unit(seen: int, factor: float) -> None:
+    for came, present in ((9.0, 0.0), (13.0, 0.0), (13.0, 12.95), (13.0, 13.0), (100.0, 13.0)):
+        plain = shifted(lanes(3, seen=seen), came=came, present=present)
+        scaled = shifted(lanes(3, seen=seen), factor * came, present=factor * present, band=factor * BAND)
+        assert scaled == pytest.approx(plain, rel=1e-12)
+
+
+def test_no_number_of_misses_widens_beyond_nine_widths_nor_a_young_lane_beyond_twenty_two() -> None:
+    for seen, limit in ((correcting.GROWN, 9.0), (0, 22.4)):
+        made = lanes(1, seen=seen)
+        for _ in range(2000):
+            shifted(made, came=1000.0)
+        assert 0.97 * limit < made.shift.max() < limit
+
+
+def test_a_band_without_width_is_divided_by_no_zero() -> None:
+    assert np.isfinite(shifted(lanes(1, seen=0), came=13.0, band=np.full(3, 12.0))).all()
