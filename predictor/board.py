@@ -61,7 +61,7 @@ class Entry:
 
     `capacity` is the profile in use, `observers` what was seen of it by kind of replica, `limits` the upper bounds in
     replicas by their names, `stalled` the seconds for which requests run and none ends, `looks` how many requests were
-    inside of late.
+    inside of late and `growth` by how many a second there are more.
     """
 
     target: Target
@@ -80,6 +80,7 @@ class Entry:
     flow: stall.Watch = dataclasses.field(default_factory=stall.Watch)
     stalled: float = 0.0
     looks: crowd.Looks = ()
+    growth: float = 0.0
     history: collections.deque[Decision] = dataclasses.field(
         default_factory=lambda: collections.deque(maxlen=KEPT_DECISIONS)
     )

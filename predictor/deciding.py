@@ -15,6 +15,7 @@ from predictor.board import NOT_YET, Basis, Entry
 from predictor.ports import Readings, Workload
 from predictor.targets import Mode
 
+LOOKS_LAST = 300.0  # seconds: growth since a look further back is that of another time
 DEMAND_SIGNALS = (Signal.ARRIVALS, Signal.IN_FLIGHT, Signal.WAITING)
 
 
@@ -73,13 +74,17 @@ def demanded(entry: Entry) -> Readings:
     """
     reading, workload = entry.readings.get(Signal.IN_FLIGHT), entry.workload
     if not isinstance(reading, Known) or not isinstance(workload, Workload):
-        entry.looks = ()
+        entry.looks, entry.growth = (), 0.0
         return entry.readings
     ready, waiting = workload.supply.ready, _value(entry, Signal.WAITING)
     if waiting is None or not _whole(entry, ready):
-        entry.looks = ()
+        # Pods that have just become Ready are not scraped yet, and that is when a backlog begins to be worked off:
+        # what was seen before them says by how much, once they are.
+        entry.looks, entry.growth = _lasting(entry.looks, ready=ready, at=reading.at), 0.0
     else:
-        entry.looks = crowd.after(entry.looks, crowd.Look(reading.at, reading.value + waiting, waiting, ready))
+        before = _lasting(entry.looks, ready=ready, at=reading.at)
+        entry.looks = crowd.after(before, crowd.Look(reading.at, reading.value + waiting, waiting, ready))
+        entry.growth = crowd.growth(entry.looks)
     value = crowd.demanded(entry.objectives.profile, _load(entry), ready=ready)
     if value is None or value == reading.value:
         return entry.readings
@@ -91,8 +96,13 @@ def _load(entry: Entry) -> sizing.Load:
         in_flight=_value(entry, Signal.IN_FLIGHT),
         arrivals=_value(entry, Signal.ARRIVALS),
         duration=entry.plans.duration if entry.plans else None,
-        growth=crowd.growth(entry.looks),
+        growth=entry.growth,
     )
+
+
+def _lasting(looks: crowd.Looks, *, ready: int, at: float) -> crowd.Looks:
+    """Looks from which growth can still be told: as many replicas are Ready, and the last is not long ago."""
+    return looks if looks and ready >= looks[-1].ready and at - looks[-1].at <= LOOKS_LAST else ()
 
 
 def standing(entry: Entry, workload: Workload) -> int:

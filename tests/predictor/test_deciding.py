@@ -262,6 +262,18 @@ def test_sums_that_are_not_known_to_be_over_all_pods_are_no_backlog_worked_off(r
     row.decide(in_flight=300.0, waiting=1.0, arrivals=3.0)
     assert seen(row, 300.0, at=row.now + 1000) == 300
     assert seen(row, 240.0, at=row.now + 1010, reporting=reporting) == 240
-    assert row.entry.looks == ()
-    assert seen(row, 180.0, at=row.now + 1020) == 180
-    assert seen(row, 120.0, at=row.now + 1030) < 120
+    assert row.entry.growth == 0
+    # 3/s arrive and 6/s end, since the last sums over all pods
+    assert seen(row, 240.0, at=row.now + 1020) == pytest.approx(120)
+
+
+def test_what_was_seen_before_sums_that_are_not_says_nothing_once_fewer_are_ready_or_long_after() -> None:
+    for ready, gap in ((1, 10.0), (2, 400.0)):
+        row = Row()
+        row.decide(in_flight=300.0, waiting=1.0, arrivals=3.0)
+        assert isinstance(row.entry.workload, Workload)
+        seen(row, 300.0, at=row.now + 1000)
+        row.entry.workload = dataclasses.replace(row.entry.workload, supply=Supply(ready=ready))
+        seen(row, 240.0, at=row.now + 1000 + gap, reporting=0)
+        row.entry.workload = dataclasses.replace(row.entry.workload, supply=Supply(ready=2))
+        assert seen(row, 240.0, at=row.now + 1010 + gap) == 240
