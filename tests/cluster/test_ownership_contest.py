@@ -1,51 +1,61 @@
-"""A foreign writer who sets the floor back every five seconds, in each of the ways such writers write."""
+"""A foreign writer who sets the floor back every five seconds, in each of the ways such writers write.
 
+The service runs as a process beside all of them at once, a target for each.
+"""
+
+import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from models.policy.decision import Decision, Reason
-from predictor import clock
 from predictor.cluster import marks
-from predictor.cluster.client import Api
 from predictor.cluster.permissions import Purpose
-from predictor.cluster.workloads import ClusterWorkloads
-from predictor.ports import Workload
-from predictor.targets import Target
 from tests.cluster import accounts, manifests, owned, plane
 from tests.cluster import audit as audit_log
 from tests.cluster import kubectl as kubectl_tool
-from tests.fakes import cluster_objects as objects
+from tests.cluster.floorcast import Service
+from tests.cluster.needed import CONCURRENCY, Needed
 from tests.servers import waiting
 
 EVERY = 5.0  # seconds between two writes of the foreign writer
+AFTERWARDS = 15.0  # seconds for which he goes on when the service has stood back
 WANTED = 6
 HPAS = "horizontalpodautoscalers"
-Revert = Callable[[], object]
+PATIENCE_S = 120.0
+PURPOSES = (Purpose.OBSERVE, Purpose.EVENTS, Purpose.WRITE_HPA, Purpose.WRITE_SCALE)
+Revert = Callable[[owned.Builder, str, str], object]
 
 
-@pytest.fixture
-def build(cluster: plane.ControlPlane, kubectl: kubectl_tool.Kubectl, namespace: str) -> owned.Builder:
-    owned.install(cluster.kubectl)
-    builder = owned.Builder(kubectl, namespace)
-    builder.workload()
-    builder.hpa()
-    return builder
+def by_merge_patch(build: owned.Builder, name: str, manager: str) -> None:
+    """As a cron job with kubectl, or another autoscaler."""
+    patch = '{"spec": {"minReplicas": 2}}'
+    place = (HPAS, name, f"--namespace={build.namespace}")
+    build.kubectl("patch", *place, "--type=merge", f"--field-manager={manager}", f"--patch={patch}")
 
 
-@pytest.fixture
-def api(cluster: plane.ControlPlane, namespace: str) -> Iterator[Api]:
-    purposes = (Purpose.OBSERVE, Purpose.EVENTS, Purpose.WRITE_HPA, Purpose.WRITE_SCALE)
-    opened = Api(accounts.login(cluster, namespace, "floorcast", purposes))
-    yield opened
-    opened.close()
+def by_server_side_apply(build: owned.Builder, name: str, manager: str) -> None:
+    """As Argo CD and Flux: the whole manifest again, and whatever conflicts is overruled."""
+    thing = manifests.hpa(manifests.Workload(build.namespace, name, replicas=2, max_replicas=owned.MAXIMUM))
+    arguments = ("--server-side", "--force-conflicts", f"--field-manager={manager}", "--filename=-")
+    build.kubectl("apply", *arguments, stdin=yaml.safe_dump(thing))
+
+
+# Target -> who sets its floor back, and how. As if somebody had said that the tools ignore the field; they do not.
+WRITERS: dict[str, tuple[str, Revert]] = {
+    "patched": ("night-shift", by_merge_patch),
+    "by-argo": ("argocd-controller", by_server_side_apply),
+    "by-flux": ("kustomize-controller", by_server_side_apply),
+}
+APPLIED = "applied"  # by argocd-controller before the service starts, and nobody has said anything
 
 
 @contextmanager
-def writing(revert: Revert) -> Iterator[None]:
+def writing(revert: Callable[[], object]) -> Iterator[None]:
     """The foreign writer, until the end of the block."""
     over = threading.Event()
 
@@ -55,95 +65,101 @@ def writing(revert: Revert) -> Iterator[None]:
 
     thread = threading.Thread(target=write, daemon=True)
     thread.start()
-    yield
-    over.set()
-    thread.join()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
-def by_merge_patch(build: owned.Builder, manager: str) -> None:
-    """As a cron job with kubectl, or another autoscaler."""
-    patch = '{"spec": {"minReplicas": 2}}'
-    place = (HPAS, "llm", f"--namespace={build.namespace}")
-    build.kubectl("patch", *place, "--type=merge", f"--field-manager={manager}", f"--patch={patch}")
+@pytest.fixture
+def build(kubectl: kubectl_tool.Kubectl, namespace: str) -> owned.Builder:
+    builder = owned.Builder(kubectl, namespace)
+    for name in (*WRITERS, APPLIED):
+        builder.workload(name=name)
+        builder.hpa(name, aim=name)
+    by_server_side_apply(builder, APPLIED, "argocd-controller")
+    return builder
 
 
-def by_server_side_apply(build: owned.Builder, manager: str) -> None:
-    """As Argo CD and Flux: the whole manifest again, and whatever conflicts is overruled."""
-    thing = manifests.hpa(manifests.Workload(build.namespace, "llm", replicas=2, max_replicas=owned.MAXIMUM))
-    arguments = ("--server-side", "--force-conflicts", f"--field-manager={manager}", "--filename=-")
-    build.kubectl("apply", *arguments, stdin=yaml.safe_dump(thing))
+@pytest.fixture
+def service(cluster: plane.ControlPlane, build: owned.Builder, tmp_path: Path) -> Iterator[Service]:
+    needed = Needed((build.namespace, name) for name in (*WRITERS, APPLIED))
+    needed.replicas = WANTED
+    access = accounts.login(cluster, build.namespace, "floorcast", PURPOSES)
+    with needed.api, Service(tmp_path, settings(build.namespace, needed.api.url, access.kubeconfig)) as running:
+        yield running
 
 
-class Ticking:
-    """What the loops do, once a second: look, write what is wanted, tell of it."""
-
-    def __init__(self, api: Api, target: Target) -> None:
-        self.workloads = ClusterWorkloads(api)
-        self.target = target
-
-    def tick(self) -> Workload:
-        now = clock.SystemClock().now()
-        state = self.workloads.observe([self.target], now=now)[self.target.key]
-        assert isinstance(state, Workload), state
-        if state.advice is None and state.standing != WANTED:
-            self.workloads.write(self.target, WANTED, seen=state, now=now)
-        told = Decision(now, state.standing, WANTED, wanted=WANTED, reason=Reason.RAISED_FOR_FORECAST, note="")
-        self.workloads.announce(self.target, told)
-        return state
-
-    def until_it_steps_back(self) -> Workload:
-        def stepped_back() -> Workload | None:
-            state = self.tick()
-            return state if state.advice is not None else None
-
-        return waiting.until(stepped_back, within_s=120, what="a step back", every_s=1)
+def settings(namespace: str, prometheus: str, kubeconfig: Path | None) -> dict[str, Any]:
+    shared = {"namespace": namespace, "capacity": {"concurrency": CONCURRENCY}}
+    return {
+        "mode": "control",
+        "source": {"prometheus": {"url": prometheus, "timeout": 2, "budget": 2}},
+        "kubernetes": {"kubeconfig": str(kubeconfig), "owners": ["hpa", "scale"]},
+        "loops": {"slow": 5, "fast": 1},
+        "server": {"host": "127.0.0.1", "port": 0},
+        "defaults": {"quantiles": {"raise": 0.5, "lower": 0.5}, "warm_up": 20},
+        "targets": [
+            *({**shared, "name": name, "model": name, "gitops_ignored": True} for name in WRITERS),
+            {**shared, "name": APPLIED, "model": APPLIED},
+        ],
+    }
 
 
-@pytest.mark.parametrize(
-    ("revert", "manager"),
-    [
-        (by_merge_patch, "night-shift"),
-        (by_server_side_apply, "argocd-controller"),
-        (by_server_side_apply, "kustomize-controller"),
-    ],
-    ids=["merge patch", "server-side apply of Argo CD", "server-side apply of Flux"],
-)
-def test_a_writer_who_sets_the_floor_back_every_five_seconds_is_left_to_it_and_named(
-    revert: Callable[[owned.Builder, str], None],
-    manager: str,
-    build: owned.Builder,
-    api: Api,
-    audit: audit_log.AuditLog,
+def contested(service: Service, namespace: str) -> set[str]:
+    """Targets of which the metric names the one who sets them back."""
+    return {
+        name
+        for name, (manager, _) in WRITERS.items()
+        if service.metric("floorcast_floor_contested", target=f"{namespace}/{name}", manager=manager) == 1
+        and service.metric("floorcast_workload_refused", target=f"{namespace}/{name}", reason="Contested") == 1
+    }
+
+
+def told(build: owned.Builder, name: str) -> list[str]:
+    """What the Events of a target's HPA say."""
+    events = build.kubectl.json("get", "events", f"--namespace={build.namespace}")["items"]
+    ours = [one for one in events if one["source"].get("component") == "floorcast"]
+    return [one["message"] for one in ours if one["involvedObject"]["name"] == name]
+
+
+def test_who_sets_the_floor_back_every_five_seconds_is_left_to_it_and_named(
+    build: owned.Builder, audit: audit_log.AuditLog, service: Service
 ) -> None:
-    """As if somebody had said that the tool ignores the field, which it does not."""
-    target = objects.target(name="llm", namespace=build.namespace, gitops_ignored=True)
-    since, ticking = audit.mark(), Ticking(api, target)
-    with writing(lambda: revert(build, manager)):
-        state = ticking.until_it_steps_back()
-        assert state.advice is not None
-        assert (state.advice.reason, state.rival) == ("Contested", manager)
-        for _ in range(10):
-            ticking.tick()
-            threading.Event().wait(1)
     user = f"system:serviceaccount:{build.namespace}:floorcast"
-    written = [entry for entry in audit.writes(since=since, user=user, resource=HPAS) if entry.code == 200]
-    assert len(written) <= 3
-    assert [entry.body["spec"]["minReplicas"] for entry in written if "spec" in entry.body] == [WANTED, WANTED]
-    described = build.kubectl("describe", HPAS, "llm", f"--namespace={build.namespace}")
-    assert f"changed back by {manager}" in described
-    assert f"{manager} changed the number back 2 times" in described
-    annotations = build.get("HorizontalPodAutoscaler", "llm")["metadata"]["annotations"]
-    assert [key for key in annotations if key.startswith("floorcast.dev/")] == [marks.SHADOWED]
 
+    def written(name: str) -> list[audit_log.Entry]:
+        entries = audit.writes(user=user, resource=HPAS)
+        return [one for one in entries if (one.namespace, one.name, one.code) == (build.namespace, name, 200)]
 
-def test_what_a_gitops_tool_applies_is_not_written_at_all_and_the_tool_is_named(
-    build: owned.Builder, api: Api, audit: audit_log.AuditLog
-) -> None:
-    by_server_side_apply(build, "argocd-controller")
-    since, target = audit.mark(), objects.target(name="llm", namespace=build.namespace)
-    state = Ticking(api, target).tick()
-    assert state.advice is not None
-    assert state.advice.reason == "OwnedByGitOps"
-    assert "set by argocd-controller" in state.advice.detail
-    user = f"system:serviceaccount:{build.namespace}:floorcast"
-    assert audit.writes(since=since, user=user, resource=HPAS) == []
+    with ExitStack() as running:
+        for name, (manager, revert) in WRITERS.items():
+            running.enter_context(writing(lambda name=name, by=manager, revert=revert: revert(build, name, by)))
+        waiting.until(
+            lambda: contested(service, build.namespace) == set(WRITERS),
+            within_s=PATIENCE_S,
+            what="every target contested",
+            every_s=1,
+        )
+        threading.Event().wait(AFTERWARDS)
+        assert contested(service, build.namespace) == set(WRITERS)
+
+    for name, (manager, _) in WRITERS.items():
+        entries = written(name)
+        assert len(entries) <= 3, json.dumps([one.body for one in entries])
+        assert [one.body["spec"]["minReplicas"] for one in entries if "spec" in one.body] == [WANTED, WANTED]
+        (event,) = [message for message in told(build, name) if manager in message]
+        assert f"{manager} changed the number back 2 times" in event
+        hpa = build.get("HorizontalPodAutoscaler", name)
+        marked = {key: text for key, text in hpa["metadata"]["annotations"].items() if key.startswith("floorcast.dev/")}
+        assert list(marked) == [marks.SHADOWED]
+        assert f"changed back by {manager}" in marked[marks.SHADOWED]
+        assert hpa["spec"]["minReplicas"] == owned.MINIMUM
+
+    # What a GitOps tool applies is not written at all, and the tool is named.
+    assert written(APPLIED) == []
+    assert (
+        service.metric("floorcast_workload_refused", target=f"{build.namespace}/{APPLIED}", reason="OwnedByGitOps") == 1
+    )
+    assert any('"OwnedByGitOps"' in line and "set by argocd-controller" in line for line in service.log())
