@@ -1,38 +1,27 @@
 """Two HPAs of the real control plane under scripted metrics, and `models.peers` on the same metrics at the same times.
 
 Each value is held for several syncs, so that a sync more or less makes no difference to the replicas, only to the
-seconds at which they change.
+seconds at which they change. With HPA_RECORDINGS=tests/models/peers/recordings in the environment what was
+written is kept there, for the fast tests to replay.
 """
 
 import copy
 import dataclasses
-import math
+import os
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from models.peers import behavior
-from models.peers.hpa import Hpa, HpaSettings
-from models.policy.context import Supply
-from models.policy.protocol import Observation
-from models.signals import Cause, Known, Signal, Unknown
 from tests.cluster import audit as audit_log
 from tests.cluster import load, manifests, serving
 from tests.cluster.conftest import Serve
+from tests.models.peers.recorded import LATE, MAXIMUM, REPLICAS, RULES, Change, Recording, Shown
 
-SYNC = 2.0
-TARGET = 4.0
-MAXIMUM = 12
 CONTROLLER = "system:serviceaccount:kube-system:horizontal-pod-autoscaler"
-LATE = 7.0  # seconds by which a change may come late on a noisy machine: three syncs and a second
-PLAIN = manifests.Workload(name="plain", replicas=2, max_replicas=MAXIMUM, image_delay_s=0, model_delay_s=1)
-PODS = behavior.PolicyKind.PODS
-RULES = behavior.Behavior(
-    up=behavior.Direction(0.0, (behavior.Policy(PODS, 2, 10.0),)),
-    down=behavior.Direction(6.0, (behavior.Policy(PODS, 3, 8.0),)),
-)
+PLAIN = manifests.Workload(name="plain", replicas=REPLICAS, max_replicas=MAXIMUM, image_delay_s=0, model_delay_s=1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,14 +53,6 @@ LIMITED = (  # 2 pods in 10 s up, 3 pods in 8 s down after 6 s
     Held(40, 8, (6, 3, 2)),
     Held(38, 40, (6, 8, 10), minimum=6),  # the floor raise eats the budget of its period
 )
-
-
-@dataclasses.dataclass(frozen=True)
-class Change:
-    """Replicas that were written, Unix seconds."""
-
-    at: float
-    replicas: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,35 +121,11 @@ def act(served: serving.Serving) -> dict[str, list[tuple[float, Held]]]:
     return played
 
 
-def recorded(audit: audit_log.AuditLog, since: int, name: str, namespace: str) -> list[Change]:
+def recorded(audit: audit_log.AuditLog, since: int, name: str, namespace: str) -> tuple[Change, ...]:
     """What the HPA controller wrote."""
     writes = audit.writes(since=since, user=CONTROLLER, resource="deployments/scale")
     ours = [one for one in writes if (one.namespace, one.name) == (namespace, name) and one.code == 200]
-    return [Change(one.at.timestamp(), int(one.body["spec"]["replicas"])) for one in ours]
-
-
-def replayed(settings: HpaSettings, played: list[tuple[float, Held]], end: float) -> list[Change]:
-    """What `models.peers` makes of the same metrics: a sync a second after each step began, and each 2 s."""
-    rule, replicas, changes = Hpa(settings), PLAIN.replicas, []
-    now, number = played[0][0] + 1, 0
-    while now < end:
-        while number + 1 < len(played) and played[number + 1][0] <= now:
-            number += 1
-        step = played[number][1]
-        reading = Unknown(Cause.SOURCE_DOWN) if step.value is None else Known(step.value, now)
-        seen = Observation(now, replicas, step.minimum, MAXIMUM, Supply(replicas), {Signal.WAITING: reading})
-        decided = rule.decide(seen).replicas
-        if decided != replicas:
-            changes.append(Change(now, decided))
-        replicas, now = decided, now + SYNC
-    return changes
-
-
-def by_step(changes: list[Change], played: list[tuple[float, Held]]) -> list[tuple[int, ...]]:
-    """Replicas written in each step."""
-    starts = [at for at, _ in played]
-    ends = [*starts[1:], math.inf]
-    return [tuple(c.replicas for c in changes if start <= c.at < end) for start, end in zip(starts, ends, strict=True)]
+    return tuple(Change(one.at.timestamp(), int(one.body["spec"]["replicas"])) for one in ours)
 
 
 @pytest.mark.timeout(400, func_only=True)
@@ -183,15 +140,11 @@ def test_two_real_hpas_and_the_models_of_them_write_the_same_replicas(serve: Ser
     played = act(served)
     end = time.clock_gettime(time.CLOCK_REALTIME)
     for script in SCRIPTS:
-        settings = HpaSettings(
-            Signal.WAITING, TARGET, stabilisation=10.0, rules=RULES if script.name == "limited" else None
-        )
-        real, model = (
-            recorded(audit, since, script.name, namespace),
-            replayed(settings, played[script.name], end),
-        )
+        shown = tuple(Shown(at, step.value, step.minimum) for at, step in played[script.name])
+        found = Recording(script.name, shown, end, recorded(audit, since, script.name, namespace))
         expected = [step.expected for step in script.steps]
-        assert by_step(model, played[script.name]) == expected
-        assert by_step(real, played[script.name]) == expected, f"{script.name}: {real}"
-        late = [a.at - b.at for a, b in zip(real, model, strict=True)]
-        assert max(map(abs, late)) < LATE, f"{script.name}: real less model, seconds: {late}"
+        assert found.by_step(found.replayed) == expected
+        assert found.by_step(found.written) == expected, f"{script.name}: {found.written}"
+        assert max(map(abs, found.lateness)) < LATE, f"{script.name}: real less model, seconds: {found.lateness}"
+        if folder := os.environ.get("HPA_RECORDINGS"):
+            found.save(Path(folder))
