@@ -22,7 +22,7 @@ import rich.console
 import rich.progress
 
 from benchmarks.scoreboard import contenders, plots, results, store, tables, traces, work
-from benchmarks.scoreboard.results import Facts, Race
+from benchmarks.scoreboard.results import Board, Effort, Facts, Race
 from benchmarks.scoreboard.traces import Limits, Prepared
 from benchmarks.scoreboard.work import Job, Trace
 
@@ -44,17 +44,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     policies = tuple(filter(None, asked.policies.split(","))) or (SMOKE_POLICIES if asked.smoke else ())
     if asked.ablate:
         policies = (contenders.REACTIVE_ONLY, *contenders.ablated())
-    raced, facts, missing = race(every, warm_ups[: 1 if asked.smoke else None], policies, asked)
+    board = race(every, warm_ups[: 1 if asked.smoke else None], policies, asked)
     if asked.json:
-        asked.json.write_text(json.dumps(_figures(raced), indent=1) + "\n", encoding="utf-8")
+        asked.json.write_text(json.dumps(_figures(board.races), indent=1) + "\n", encoding="utf-8")
     kept = not (asked.smoke or asked.no_docs)
     if asked.ablate:
-        section, text = tables.ABLATION, tables.ablated(raced, missing)
+        section, text = tables.ABLATION, tables.ablated(board)
     else:
-        pictures = _drawn(raced, asked.docs) if kept else {}
-        section, text = tables.SCOREBOARD, tables.written(raced, pictures, facts, missing)
+        pictures = _drawn(board.races, asked.docs) if kept else {}
+        section, text = tables.SCOREBOARD, tables.written(board, pictures)
     print(text)
-    if kept and raced:
+    if kept and board.races:
         tables.place(asked.docs, text, section)
     return 0
 
@@ -77,9 +77,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def race(
     every: Sequence[Trace], warm_ups: tuple[float, ...], policies: tuple[str, ...], asked: argparse.Namespace
-) -> tuple[list[Race], list[Facts], list[str]]:
-    """Races of which every policy was run, all traces, and which races were not run in the time."""
-    until = time.monotonic() + asked.minutes * 60
+) -> Board:
+    """Prepares the traces, forecasts them, and runs every policy, as far as the time allows."""
+    began = time.monotonic()
+    until = began + asked.minutes * 60
     context = multiprocessing.get_context("spawn")  # a fork would copy the progress bar's thread half-way
     with ProcessPoolExecutor(asked.processes, mp_context=context) as pool, _bar() as bar:
         ready = _all(pool, [(work.prepare, (trace, asked.cache)) for trace in every], bar, "preparing")
@@ -92,7 +93,14 @@ def race(
     # A policy that was not run must not look like one that never gets there.
     whole = sorted((one for one in swept if one[:2] not in partly), key=lambda one: (one[1], one[0], one[2]))
     told = [f"{name} at {warm_up / 60:g} min" for name, warm_up in sorted(partly)]
-    return results.races({each.name: each for each in facts.values()}, whole), list(facts.values()), told
+    raced = results.races({each.name: each for each in facts.values()}, whole)
+    return Board(raced, list(facts.values()), told, _effort(swept, time.monotonic() - began, asked.processes))
+
+
+def _effort(swept: Sequence[Swept], seconds: float, processes: int) -> Effort:
+    took = [point["took"] for _, _, _, points in swept for point in points]
+    made = [each for each in took if each is not None]
+    return Effort(seconds, os.cpu_count() or 1, processes, len(took), len(took) - len(made), sum(made))
 
 
 def _jobs(

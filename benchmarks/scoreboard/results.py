@@ -78,6 +78,37 @@ class Race:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Effort:
+    """What it took.
+
+    Attributes:
+        seconds: from start to end, by the clock.
+        cores: of the machine.
+        processes: that worked side by side.
+        runs: of a policy on a trace at a warm-up and a value of its knob.
+        kept: how many of those had been made before, with the same code, and were taken from there.
+        busy: seconds that the others took, one process each.
+    """
+
+    seconds: float
+    cores: int
+    processes: int
+    runs: int
+    kept: int
+    busy: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Board:
+    """All there is to be told: races of which every policy was run, all traces, races not run in the time, effort."""
+
+    races: Sequence[Race]
+    traces: Sequence[Facts]
+    missing: Sequence[str]
+    effort: Effort
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Summary:
     """A policy over several traces at one warm-up.
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.scoreboard import results
+from benchmarks.scoreboard import near, results, sources, traces
 from benchmarks.scoreboard.contenders import OURS
-from benchmarks.scoreboard.results import ATTAINMENTS, Facts, Race
+from benchmarks.scoreboard.results import ATTAINMENTS, Board, Effort, Facts, Race
 from models.race.frontier import How
 
 SCOREBOARD = ("<!-- scoreboard: begin (python -m benchmarks.scoreboard) -->", "<!-- scoreboard: end -->")
@@ -26,14 +26,23 @@ the ratios. `hours / Floorcast`: at 99 %, where both get there. `misses`: at the
 %, over Floorcast's, for policies that have runs as cheap. `starts`: replicas started at 99 %, mean. Traces shorter
 than twelve hours are listed, not averaged. A ratio below 1 is possible: the clairvoyant covers each minute's
 arrivals, and a short queue within the objective lets a fleet do with less. `oracle never`: not even the clairvoyant
-gets there with half as many replicas again as the peak's arrivals need."""
+gets there with half as many replicas again as the peak's arrivals need. `never`: of each sweep the default, both ends
+and what lies around the targets is run, and where that reaches no target, on from the best run until both beside it
+are worse; none of these was good enough."""
+
+TOKENS = f"""\
+`tokens`: factor by which each request was made longer. A run has a budget of {traces.Limits().budget:,} requests, and
+there are thousands of runs. With requests as they are, a replica that carries many short ones a second would leave two
+choices: several times the budget, or a fleet so small that there is nothing to scale. So where a replica carries more
+than {traces.CARRIES:g} requests a second, each request stands for several: fewer of them, about as many tokens. That
+makes the load of a replica grainier, for every policy alike; what a replica sustains and the TTFT objective are
+measured on the longer requests. With as few as {traces.LEAST} replicas at the peak the budget is passed."""
 
 
-def written(
-    races: Sequence[Race], plots: Mapping[float, str], facts: Sequence[Facts], missing: Sequence[str] = ()
-) -> str:
-    """All tables; `plots` names the picture of each warm-up, `missing` what was not run."""
-    parts = ["### Scoreboard", "", INTRODUCTION, ""]
+def written(board: Board, plots: Mapping[float, str]) -> str:
+    """All tables; `plots` names the picture of each warm-up."""
+    races, missing = board.races, board.missing
+    parts = ["### Scoreboard", "", INTRODUCTION, "", _effort(board.effort), ""]
     if missing:
         parts += [f"**Not complete:** {len(missing)} races were not run: {'; '.join(missing[:12])}"
                   + (" and others." if len(missing) > 12 else "."), ""]  # fmt: skip  # noqa: PLR2004  (a list that long is read by nobody)
@@ -43,13 +52,17 @@ def written(
         if warm_up in plots:
             parts += [f"![Frontiers at a warm-up of {warm_up / 60:g} min]({plots[warm_up]})", ""]
         parts += [f"Each trace, `hours / oracle` at {ATTAINMENTS[0]:.0%}:", "", *_each(mine), ""]
-    return "\n".join([*parts, "#### What was run", "", *_traces(facts)])
+    parts += [f"#### Where a rival is within {near.NEAR:g} times Floorcast's hours, and why", "", *_near(races), ""]
+    parts += ["#### What was run", "", *_traces(board.traces)]
+    cited = sources.written(facts.name for facts in board.traces)
+    return "\n".join([*parts, *(["", "#### Sources of the traces", "", *cited] if cited else [])])
 
 
-def ablated(races: Sequence[Race], missing: Sequence[str] = ()) -> str:
+def ablated(board: Board) -> str:
     """Floorcast, and Floorcast without each of its rules, by warm-up."""
+    races, missing = board.races, board.missing
     warm_ups = sorted({race.warm_up for race in races})
-    parts = ["### What each rule is good for", "", ABLATED, ""]
+    parts = ["### What each rule is good for", "", ABLATED, "", _effort(board.effort), ""]
     if missing:
         parts += [f"**Not complete:** not run: {'; '.join(missing)}.", ""]
     parts.append(_row("hours / oracle at 99 %", *(f"{w / 60:g} min, {half}" for w in warm_ups for half in HALVES)))
@@ -63,6 +76,25 @@ def ablated(races: Sequence[Race], missing: Sequence[str] = ()) -> str:
                 cells.append(_ratio(found.ratios[ATTAINMENTS[0]], found.reached[ATTAINMENTS[0]], len(halves[half])))
         parts.append(_row(_name(policy), *cells))
     return "\n".join(parts)
+
+
+def _effort(effort: Effort) -> str:
+    made = effort.runs - effort.kept
+    each = f" and took {effort.busy / made:.1f} s each" if made else ""
+    return (
+        f"Made in {effort.seconds / 60:.1f} min on {effort.cores} cores, {effort.processes} processes side by side: "
+        f"{effort.runs:,} runs, of which {effort.kept:,} were kept from earlier ones with the same code; "
+        f"{made:,} were made anew{each}."
+    )
+
+
+def _near(races: Sequence[Race]) -> Iterable[str]:
+    head, *rows = near.rows(races)
+    if not rows:
+        yield "Nowhere."
+        return
+    yield from (near.WHY, "", _row(*head), _row(*["---"] * len(head)))
+    yield from (_row(*row) for row in rows)
 
 
 def _summary(races: Sequence[Race]) -> Iterable[str]:
@@ -110,7 +142,8 @@ def _cell(race: Race, policy: str) -> str:
 
 
 def _traces(facts: Sequence[Facts]) -> Iterable[str]:
-    yield "`tokens`: factor by which each request was made longer, so that a replica carries fewer of them."
+    yield TOKENS
+    yield ""
     yield "≤: the cheapest run of the sweep is that good already."
     yield ""
     yield _row(

@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import itertools
 import logging
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ from models.race import foresight, running
 from models.race.foresight import Foresight, Past
 from models.race.running import Course, Recording
 
-TARGETS = ((0.01, 4), (0.001, 1))  # shares of misses, and how often the knob's interval around them is halved
+TARGETS = ((0.01, 4), (0.001, 3))  # shares of misses, and how often the knob's interval around them is halved
 RACE = tuple(f"models/race/{name}.py" for name in ("driver", "glance", "pods", "running"))
 FLEET = ("models/fleet", *RACE, "models/signals.py", "models/series.py")  # what a run's outcome depends on
 
@@ -113,7 +114,7 @@ def _quiet() -> Iterator[None]:
 
 @_quiet()
 def sweep(job: Job, folder: Path) -> list[dict[str, Any]]:
-    """The points of one policy: its default, both ends of its knob, and what lies around the targets."""
+    """The points of one policy, as `sought` says; `took` is the seconds of a run made now, None of one made before."""
     kept, trace = Store(folder), _prepared(job.trace, folder)
     foreseen = _foreseen(kept, job.trace, job.warm_up) if job.policy.startswith(contenders.OURS) else None
     contender = contenders.contenders(trace, job.warm_up, foreseen).get(job.policy)
@@ -123,11 +124,14 @@ def sweep(job: Job, folder: Path) -> list[dict[str, Any]]:
     def run(value: float) -> dict[str, Any]:
         warm_up = 0.0 if job.policy == contenders.STATIC else job.warm_up
         name = f"runs/{store.key(job.trace.key, warm_up, job.policy, value, _code(job.policy))}"
-        found = kept.json(name)
+        found, took = kept.json(name), None
         if found is None:
+            began = time.monotonic()
             found = _run(trace, contender, value, warm_up)
+            took = time.monotonic() - began
             kept.put_json(name, found)
-        return {**found, "knob": value, "knob_is": contender.knob, "default": value == contender.default}
+        of_sweep = {"knob": value, "knob_is": contender.knob, "default": value == contender.default}
+        return {**found, **of_sweep, "took": took}
 
     return sought(contender.values, contender.default, run, close=job.close)
 
@@ -161,24 +165,40 @@ def sought(
 ) -> list[dict[str, Any]]:
     """Runs the default and both ends, then halves the knob's interval around each target share of misses.
 
-    `close` off leaves it at those three. A sweep of nine values takes four to seven runs so.
+    Where none of them meets a target, the values beside the best are run, and so on from the new best, until one meets
+    it or both beside the best are worse: a policy that is good only in the middle of its sweep is found, as long as
+    its attainment has one peak over the knob. A sweep of nine values takes four to nine runs so; `close` off leaves it
+    at the first three.
     """
     done = {place: run(values[place]) for place in {values.index(default), 0, len(values) - 1}}
     for allowed, halvings in TARGETS if close else ():
+        while (place := _beside_the_best(done, len(values), allowed)) is not None:
+            done[place] = run(values[place])
         for _ in range(halvings):
             if (place := _between(done, allowed)) is not None:
                 done[place] = run(values[place])
     return [done[place] for place in sorted(done)]
 
 
+def _beside_the_best(done: dict[int, dict[str, Any]], values: int, allowed: float) -> int | None:
+    """A neighbour of the best run, to try next; None when it keeps to the allowed misses, or both were tried."""
+    best = min(sorted(done), key=lambda place: _missed(done[place]))
+    if _missed(done[best]) <= allowed:
+        return None
+    return next((place for place in (best - 1, best + 1) if 0 <= place < values and place not in done), None)
+
+
 def _between(done: dict[int, dict[str, Any]], allowed: float) -> int | None:
-    """The middle of two neighbours of which one keeps to the allowed misses; None when they are next to each other."""
-    places = sorted(done)
-    for low, high in itertools.pairwise(places):
-        meets = [_missed(done[place]) <= allowed for place in (low, high)]
-        if meets[0] != meets[1] and high - low > 1:
-            return (low + high) // 2
-    return None
+    """The middle of two neighbours of which one keeps to the allowed misses; None when they are next to each other.
+
+    Of several such pairs one whose miss is the cheaper of the two goes first: only there is the frontier.
+    """
+    found = []
+    for low, high in itertools.pairwise(sorted(done)):
+        good, bad = sorted((done[low], done[high]), key=_missed)
+        if _missed(good) <= allowed < _missed(bad) and high - low > 1:
+            found.append((bad["replica_hours"] > good["replica_hours"], (low + high) // 2))
+    return min(found)[1] if found else None
 
 
 def _missed(point: dict[str, Any]) -> float:

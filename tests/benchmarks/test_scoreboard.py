@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,8 @@ import numpy as np
 import pytest
 
 from benchmarks.scoreboard import __main__ as scoreboard
-from benchmarks.scoreboard import contenders, plots, results, tables, traces, work
-from benchmarks.scoreboard.results import Facts, Race
+from benchmarks.scoreboard import contenders, near, plots, results, sources, tables, traces, work
+from benchmarks.scoreboard.results import Board, Effort, Facts, Race
 from benchmarks.scoreboard.store import Store
 from benchmarks.scoreboard.traces import Limits
 from models.policy import rules
@@ -30,6 +31,22 @@ def points(*pairs: tuple[float, float]) -> tuple[Point, ...]:
 def race(ours: tuple[Point, ...], theirs: tuple[Point, ...], trace: Facts | None = None) -> Race:
     oracle = points((10, 0.1), (20, 0.001))  # .01 at 15
     return Race(trace or facts(), 300.0, {"oracle": oracle, "floorcast": ours, "hpa-queue": theirs})
+
+
+def board(*races: Race, missing: tuple[str, ...] = (), effort: Effort | None = None) -> Board:
+    known = {one.trace.name: one.trace for one in races}
+    return Board(races, list(known.values()), missing, effort or Effort(90.0, 2, 1, 1200, 1190, 25.0))
+
+
+def sweep_of(missed: Mapping[float, float]) -> tuple[Callable[[float], dict[str, Any]], list[float]]:
+    """A policy whose knob costs what it says and misses what is given; and the values it was run at."""
+    asked: list[float] = []
+
+    def run(value: float) -> dict[str, Any]:
+        asked.append(value)
+        return {"missed": missed[value], "requests": 1, "replica_hours": value}
+
+    return run, asked
 
 
 def test_hours_are_divided_by_the_oracles_at_the_same_attainment() -> None:
@@ -68,7 +85,7 @@ def test_tables_keep_what_stands_around_their_markers(tmp_path: Path) -> None:
     file = tmp_path / "benchmarks.md"
     file.write_text("# Benchmarks\n\nmine\n")
     good = points((20, 0.1), (40, 0.001))
-    text = tables.written([race(good, points((50, 0.5)))], {}, [facts()], ["a hpa at 5 min"])
+    text = tables.written(board(race(good, points((50, 0.5))), missing=("a hpa at 5 min",)), {})
     tables.place(file, text, tables.SCOREBOARD)
     tables.place(file, text, tables.SCOREBOARD)
     content = file.read_text()
@@ -80,20 +97,47 @@ def test_tables_keep_what_stands_around_their_markers(tmp_path: Path) -> None:
 
 
 def test_a_sweep_runs_the_default_both_ends_and_what_lies_around_a_target() -> None:
-    asked = []
-
-    def run(value: float) -> dict[str, Any]:
-        asked.append(value)
-        return {"missed": 10 ** -(value + 1), "requests": 1}  # .01 at 1, .001 at 2
-
     values = [x / 4 for x in range(13)]
+    run, asked = sweep_of({value: 10 ** -(value + 1) for value in values})  # .01 at 1, .001 at 2
     found = work.sought(values, 3.0, run, close=True)
-    assert {0.0, 3.0, 1.0, 0.75} <= set(asked)
+    assert {0.0, 3.0, 1.0, 0.75, 1.75, 2.0} <= set(asked)
     assert len(asked) == len(set(asked)) < len(values)
     assert len(found) == len(asked)
     asked.clear()
     work.sought(values, 1.0, run, close=False)
     assert sorted(asked) == [0.0, 1.0, 3.0]
+
+
+NINE = tuple(map(float, range(9)))
+
+
+@pytest.mark.parametrize("best", range(9))
+@pytest.mark.parametrize("default", [0.0, 3.0, 8.0])
+def test_a_policy_that_is_good_at_one_value_only_is_found_wherever_that_is(best: int, default: float) -> None:
+    run, asked = sweep_of({value: 0.005 if value == best else 0.02 + 0.05 * abs(value - best) for value in NINE})
+    found = work.sought(NINE, default, run, close=True)
+    assert min(point["missed"] for point in found) == 0.005
+    assert len(asked) == len(set(asked))
+
+
+def test_a_policy_that_gets_worse_from_its_best_end_on_is_given_up_after_one_more_run() -> None:
+    run, asked = sweep_of({value: 0.5 - 0.05 * value for value in NINE})
+    work.sought(NINE, 3.0, run, close=True)
+    assert sorted(asked) == [0.0, 3.0, 7.0, 8.0]
+
+
+def test_where_a_policy_gets_better_and_then_worse_again_the_cheaper_side_is_looked_at_first() -> None:
+    cost = {0.0: 0.5, 1.0: 0.3, 2.0: 0.2, 3.0: 0.005, 4.0: 0.004, 5.0: 0.006, 6.0: 0.2, 7.0: 0.3, 8.0: 0.5}
+    run, asked = sweep_of(cost)
+    work.sought(NINE, 4.0, run, close=True)
+    assert asked.index(2.0) < asked.index(6.0)
+    assert {2.0, 3.0} <= set(asked)
+
+
+def test_both_targets_are_closed_in_on_as_far_as_the_values_go() -> None:
+    run, asked = sweep_of({value: 10 ** -(value / 2 + 0.5) for value in NINE})  # .01 at 3, .001 at 5
+    work.sought(NINE, 0.0, run, close=True)
+    assert {2.0, 3.0, 4.0, 5.0} <= set(asked)
 
 
 def test_hours_that_are_run() -> None:
@@ -135,7 +179,8 @@ def test_what_was_run_before_is_not_run_again(
     job = work.Job(trace, 300.0, contenders.STATIC, close=False)
     first = work.sweep(job, tmp_path)
     monkeypatch.setattr(work, "_run", lambda *_: pytest.fail("it was run again"))
-    assert work.sweep(job, tmp_path) == first
+    assert work.sweep(job, tmp_path) == [{**point, "took": None} for point in first]
+    assert all(point["took"] > 0 for point in first)
     assert first[0]["requests"] > 0
 
 
@@ -144,7 +189,9 @@ def test_a_result_that_cannot_be_read_is_made_again(trace: work.Trace, tmp_path:
     first = work.sweep(job, tmp_path)
     for path in (tmp_path / "runs").iterdir():
         path.write_text("{")
-    assert work.sweep(job, tmp_path) == first
+    again = work.sweep(job, tmp_path)
+    assert all(point["took"] for point in again)
+    assert [{**point, "took": 0} for point in again] == [{**point, "took": 0} for point in first]
     assert Store(tmp_path).json("runs/none") is None
 
 
@@ -184,12 +231,67 @@ def test_the_table_of_left_out_rules_names_each_and_stands_in_a_section_of_its_o
     good = points((20, 0.1), (40, 0.001))
     name = contenders.ablated()[0]
     one = Race(facts(), 300.0, {"oracle": points((10, 0.1), (20, 0.001)), "floorcast": good, name: good})
-    text, file = tables.ablated([one]), tmp_path / "benchmarks.md"
+    text, file = tables.ablated(board(one)), tmp_path / "benchmarks.md"
     assert f"| {name} | 2.00 (1/1) | never (0/0) |" in text
     tables.place(file, "### Scoreboard", tables.SCOREBOARD)
     tables.place(file, text, tables.ABLATION)
     assert "### Scoreboard" in file.read_text(encoding="utf-8")
     assert text in file.read_text(encoding="utf-8")
+
+
+def test_what_it_took_is_told_with_how_much_was_kept_from_earlier() -> None:
+    good = points((20, 0.1), (40, 0.001))
+    text = tables.written(board(race(good, good), effort=Effort(90.0, 4, 2, 1200, 1190, 25.0)), {})
+    assert "Made in 1.5 min on 4 cores, 2 processes side by side: 1,200 runs, of which 1,190 were kept" in text
+    assert "10 were made anew and took 2.5 s each." in text
+    text = tables.written(board(race(good, good), effort=Effort(9.0, 4, 2, 12, 12, 0.0)), {})
+    assert "0 were made anew." in text
+
+
+def test_the_sources_of_the_traces_that_were_run_are_cited_and_no_others() -> None:
+    good = points((20, 0.1), (40, 0.001))
+    text = tables.written(board(race(good, good, facts("nab_elb")), race(good, good, facts("azure_2023_code"))), {})
+    assert "Numenta Anomaly Benchmark, (c) 2014-2024 Numenta Inc. MIT, converted" in text
+    assert "Splitwise (ISCA 2024); Stojkovic et al., DynamoLLM (HPCA 2025). CC-BY-4.0, converted" in text
+    assert "ServeGen" not in text
+    assert "#### Sources" not in tables.written(board(race(good, good, facts("my_own"))), {})
+
+
+def test_every_supplied_trace_has_a_source() -> None:
+    folder = scoreboard.ROOT.parent / "shared" / "traces"
+    if not folder.is_dir():
+        pytest.skip("no traces beside the checkout")
+    names = [traces.name_of(path) for path, _ in traces.files(folder)]
+    assert sorted(name for _, mine in sources.of(names) for name in mine) == sorted(names)
+
+
+def near_race(trace: str, ours: float | None, **hours: float) -> Race:
+    """Everybody's hours at 99 %, the clairvoyant's being 10; None never gets there."""
+    mine = points((5, 0.5)) if ours is None else points((ours, 0.01))
+    others = {name.replace("_", "-"): points((each, 0.01)) for name, each in hours.items()}
+    return Race(facts(trace), 300.0, {"oracle": points((10, 0.01)), "floorcast": mine, **others})
+
+
+def test_rivals_that_are_near_are_told_cheapest_first_with_the_kind_of_load() -> None:
+    told = [
+        near_race("flat", 10.5, static=10.0, keda_load=12.0, hpa_queue=20.0, floorcast_reactive=10.0),
+        near_race("daily", 12.0, static=30.0, keda_load=14.4),
+        near_race("surging", 40.0, static=30.0),
+        near_race("unseen", None, static=60.0),
+        near_race("won", 11.0, static=30.0),
+    ]
+    assert list(near.rows(told)) == [
+        ("trace", "kind of load", "5 min"),
+        ("daily", near.IN_TIME, "keda-load 1.20"),
+        ("flat", near.HARDLY_MOVES, "static 0.95, keda-load 1.14"),
+        ("surging", near.UNANNOUNCED, "static 0.75"),
+        ("unseen", near.UNANNOUNCED, "static alone"),
+    ]
+
+
+def test_where_nobody_is_near_that_is_said() -> None:
+    text = tables.written(board(near_race("won", 11.0, static=30.0)), {})
+    assert "and why\n\nNowhere.\n" in text
 
 
 def test_floorcast_without_a_rule_takes_part_under_the_rules_name() -> None:
