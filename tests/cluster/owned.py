@@ -72,13 +72,13 @@ class Builder:
         thing = {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService", "metadata": {"name": "llm"}}
         return self.make({**thing, "spec": {"predictor": predictor}})
 
-    def other(self, api_version: str, kind: str, spec: Json, *, selector: str = "") -> Json:
+    def other(self, api_version: str, kind: str, spec: Json, *, selector: str = "", name: str = "llm") -> Json:
         """A custom resource; with a selector in its status, where its scale shows it."""
-        thing = self.make({"apiVersion": api_version, "kind": kind, "metadata": {"name": "llm"}, "spec": spec})
+        thing = self.make({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec})
         if selector:
             key = "hpaPodSelector" if kind == "LeaderWorkerSet" else "selector"
             status = f'{{"status": {{"{key}": "{selector}", "observedGeneration": 1}}}}'
-            place = (PLURALS[kind], "llm", f"--namespace={self.namespace}")
+            place = (PLURALS[kind], name, f"--namespace={self.namespace}")
             self.kubectl("patch", *place, "--subresource=status", "--type=merge", f"--patch={status}")
         return thing
 

@@ -146,7 +146,8 @@ both follow from this list. A list, as JSON.
 
 {{- /*
 The configuration file. What the roles do not allow is not looked for nor sent, and two installations in one namespace do not share
-a lease. Where nothing is granted but to look, HPAs are the owner that is named: they are looked at in any case.
+a lease. Where nothing is granted but to look, HPAs are the owner that is named: they are looked at in any case. With roles in the
+whole cluster one watch covers all namespaces, unless the configuration says that it shall not.
 */ -}}
 {{- define "floorcast.config" -}}
 {{- $config := deepCopy .Values.config -}}
@@ -156,6 +157,9 @@ a lease. Where nothing is granted but to look, HPAs are the owner that is named:
 {{- end -}}
 {{- if and .Values.rbac.create (not .Values.rbac.grant.events) -}}
 {{- $_ := set $config "kubernetes" (set ($config.kubernetes | default dict) "events" false) -}}
+{{- end -}}
+{{- if and .Values.rbac.create .Values.rbac.clusterWide (not (hasKey ($config.kubernetes | default dict) "cluster_wide")) -}}
+{{- $_ := set $config "kubernetes" (set ($config.kubernetes | default dict) "cluster_wide" true) -}}
 {{- end -}}
 {{- if include "floorcast.scalerSecret" . -}}
 {{- $folder := include "floorcast.scalerFolder" . -}}
