@@ -14,9 +14,9 @@ HARDLY_MOVES = "the load hardly moves: one size is nearly the clairvoyant's"
 UNANNOUNCED = "surges that nothing announces"
 IN_TIME = "smooth or daily: there is little to save, and a reaction comes nearly in time"
 WHY = f"""\
-At {100 * ATTAINMENTS[0]:g} %, in times Floorcast's replica-hours, cheapest first; `alone`: the rival gets there, Floorcast
-does not. Averaged traces only; not the clairvoyant, not Floorcast's own reaction. The kind of load is read off the
-runs: it *hardly moves* where a fleet of one size is within {LEVEL:g} times the clairvoyant; its surges are
+At {100 * ATTAINMENTS[0]:g} %, in times Floorcast's replica-hours, cheapest first; `alone`: the rival gets there,
+Floorcast does not. Averaged traces only; not the clairvoyant, not Floorcast's own reaction. The kind of load is read
+off the runs: it *hardly moves* where a fleet of one size is within {LEVEL:g} times the clairvoyant; its surges are
 *unannounced* where Floorcast needs {FAR:g} times the clairvoyant's hours or never gets there: a band that follows the
 level says nothing of them, while a fixed fleet, or a schedule by the day, has room for them all the time
 ([decision 7](decisions/0007-surges-that-nothing-announces.md)); everything else is smooth or daily. The longer the
