@@ -1,5 +1,6 @@
 """The scoreboard as Markdown, between two markers of docs/benchmarks.md."""
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -81,11 +82,12 @@ def ablated(board: Board) -> str:
 def _effort(effort: Effort) -> str:
     made = effort.runs - effort.kept
     each = f" and took {effort.busy / made:.1f} s each" if made else ""
-    return (
+    told = (
         f"Made in {effort.seconds / 60:.1f} min on {effort.cores} cores, {effort.processes} processes side by side: "
         f"{effort.runs:,} runs, of which {effort.kept:,} were kept from earlier ones with the same code; "
         f"{made:,} were made anew{each}."
     )
+    return textwrap.fill(told, 120)
 
 
 def _near(races: Sequence[Race]) -> Iterable[str]:

@@ -241,7 +241,7 @@ def test_the_table_of_left_out_rules_names_each_and_stands_in_a_section_of_its_o
 
 def test_what_it_took_is_told_with_how_much_was_kept_from_earlier() -> None:
     good = points((20, 0.1), (40, 0.001))
-    text = tables.written(board(race(good, good), effort=Effort(90.0, 4, 2, 1200, 1190, 25.0)), {})
+    text = tables.written(board(race(good, good), effort=Effort(90.0, 4, 2, 1200, 1190, 25.0)), {}).replace("\n", " ")
     assert "Made in 1.5 min on 4 cores, 2 processes side by side: 1,200 runs, of which 1,190 were kept" in text
     assert "10 were made anew and took 2.5 s each." in text
     text = tables.written(board(race(good, good), effort=Effort(9.0, 4, 2, 12, 12, 0.0)), {})
