@@ -13,7 +13,8 @@ class Past:
 
     Args:
         namespace: label of all series, with `pod` past-0, past-1 and so on.
-        until_s: Unix time of the last scrape; not in the future.
+        until_s: Unix time before which the last scrape was; not in the future. Scrapes fall on multiples of `every_s`:
+            asked for on a grid of such steps, none is old.
         span_s: seconds covered.
         every_s: seconds between scrapes.
         replicas: constant; enough of them leave no queue (one finishes about 4 requests a second).
@@ -28,7 +29,7 @@ class Past:
 
 def text(past: Past, season: load.Season, *, sizes: fleet.Sizes | None = None, seed: int = 0) -> str:
     """Return OpenMetrics text for `PrometheusServer.backfill`, or for `history=` of the fixture `serve`."""
-    start_s = past.until_s - past.span_s
+    start_s = past.until_s // past.every_s * past.every_s - past.span_s
     live = fleet.LiveFleet(sizes or fleet.Sizes(), start_s=start_s, random=np.random.default_rng(seed))
     names = {f"past-{number}" for number in range(past.replicas)}
     lines: list[str] = []

@@ -27,6 +27,8 @@ SEASON = load.Season(PERIOD, ((0.0, CALM), (RISE, CALM), (RISE + 1, BUSY), (FALL
 LEFT = {"floorcast.dev/released"}  # all that a release leaves: since when the object is let alone
 LATE = 8.0  # seconds after the rise for HPA, scheduler and kubelet on two busy cores; a reaction takes WARM_UP
 NEEDED = 6  # replicas that hold 40 in flight at 8 slots each, with one to spare
+ENOUGH, MOST = 5, 9  # replicas Ready that show the surge's pods come; the most that 40 in flight need at 6, and scatter
+QUEUE = 80  # requests that wait before the first pod of a surge is Ready; counted as demand they would take 10 replicas
 HPA = "system:serviceaccount:kube-system:horizontal-pod-autoscaler"
 
 
@@ -173,3 +175,33 @@ def test_no_floor_falls_while_prometheus_is_away_and_the_loops_go_on_when_it_ret
             what="the signal known again",
         )
         waiting.until(lambda: minimum(served) < standing, within_s=120, what="a lower floor", every_s=1)
+
+
+@pytest.mark.timeout(600, func_only=True)
+def test_a_surge_that_nothing_announced_is_asked_for_once(serve: Serve, audit: audit_log.AuditLog) -> None:
+    """While its pods warm up the queue grows, and the HPA on that queue asks for all it may; the floor does not.
+
+    At the median, since that is the reaction's part: what a forecast doubts after a jump is another matter.
+    """
+    since = audit.mark()
+    workload = manifests.Workload("surge", replicas=2, max_replicas=24)
+    past = history.Past("surge", until_s=now(), span_s=HOUR, every_s=5, replicas=8)
+    served = serve(load.steady(CALM), workload, history=history.text(past, load.steady(CALM)))
+    served.await_ready(2)
+    with Floorcast(served, Tuning(raise_quantile=0.5)) as floorcast:
+        floorcast.await_answer("/readyz")
+        wait_until(now() + 30)
+        served.load(load.steady(BUSY))
+        began = now()
+        waiting.until(lambda: served.ready() >= ENOUGH, within_s=WARM_UP + 60, what="pods for the surge", every_s=0.25)
+        helped = now()
+        queued = served.prometheus.value('max_over_time(sum(vllm:num_requests_waiting{namespace="surge"})[30s:1s])')
+        owner = served.replicas()
+        wait_until(helped + 30)
+        asked = [(at, floor) for at, floor in floors(audit.writes(since=since, user=floorcast.user)) if at > began]
+        warming = [floor for at, floor in asked if at < helped]
+        assert queued is not None
+        assert queued > QUEUE
+        assert NEEDED <= max(warming) <= MOST, warming
+        assert warming == sorted(warming)
+        assert max(floor for _, floor in asked) < owner, (asked, owner)
