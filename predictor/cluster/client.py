@@ -165,12 +165,21 @@ class Api:
             raise _rejection(call, self._take(response, call))
         return Stream(response.response, str(call))
 
-    def patch(self, resource: Resource, change: Json, *, namespace: str, name: str, dry_run: bool = False) -> Json:
+    def patch(
+        self,
+        resource: Resource,
+        change: Json,
+        *,
+        namespace: str,
+        name: str,
+        manager: str = FIELD_MANAGER,
+        dry_run: bool = False,
+    ) -> Json:
         """Merges `change` into one object as our field manager and returns the object after it.
 
         A dry run goes through all checks of the API server, and changes nothing.
         """
-        query = (("fieldManager", FIELD_MANAGER), *((("dryRun", "All"),) if dry_run else ()))
+        query = (("fieldManager", manager), *((("dryRun", "All"),) if dry_run else ()))
         after = self._ask(Call("patch", resource, namespace, name, query=query, body=change))
         for listener in () if dry_run else self._listeners:
             listener(resource, after)

@@ -6,6 +6,7 @@ The patch names the version it was computed from: a change in between is a 409, 
 from typing import Protocol
 
 from predictor.cluster import client, errors, fields, marks
+from predictor.cluster.conditions import Condition, State
 from predictor.cluster.errors import NotOursError
 from predictor.cluster.fields import Json
 from predictor.cluster.marks import Marks
@@ -28,6 +29,7 @@ class FloorKind(Protocol):
         path: the field.
         default: what the field means where it is left out.
         rest: seconds after a write in which it is not lowered again.
+        annotated: it may carry annotations of ours; else the marks are told by the field's manager.
     """
 
     owner: Owner
@@ -37,6 +39,7 @@ class FloorKind(Protocol):
     path: tuple[str, ...]
     default: int
     rest: float
+    annotated: bool
 
     def aims_at(self, thing: Json, target: Target) -> bool:
         """Whether the object still scales the target."""
@@ -70,7 +73,7 @@ class FloorActuator:
 
     def number(self, thing: Json, target: Target) -> Number:
         """The floor as it stands."""
-        live, found = self.minimum(thing), marks.read(thing)
+        live, found = self.minimum(thing), self._marks(thing)
         return Number(
             owner=self.kind.owner,
             thing=self.thing(thing),
@@ -102,7 +105,14 @@ class FloorActuator:
 
     def marked(self, namespace: str = "") -> list[Json]:
         """All objects with our marks, in a namespace or everywhere."""
-        return [one for one in self._api.list_all(self.kind.resource, namespace=namespace) if marks.present(one)]
+        return [one for one in self._api.list_all(self.kind.resource, namespace=namespace) if self.is_marked(one)]
+
+    def is_marked(self, thing: Json) -> bool:
+        """Whether it carries a number that was moved and not given back."""
+        if self.kind.annotated:
+            return marks.present(thing)
+        found = self._marks(thing)  # they stay with a number that is the original: there is nothing to give back then
+        return found is not None and self._given_back(thing) != self._live(thing)
 
     def restore(self, found: Json, *, note: str = "") -> int:
         """Gives the original back, takes the marks away, and reads both back; the floor that stands.
@@ -112,12 +122,10 @@ class FloorActuator:
         """
         thing = self.thing(found)
         for _ in range(TRIES):
-            noted = marks.pause(found, marks.RELEASED) is not None
-            if not marks.present(found) and (noted or not note):
+            noted = marks.pause(found, marks.RELEASED) is not None or not self.kind.annotated
+            if not self.is_marked(found) and (noted or not note):
                 return self.minimum(found)
-            expected = self._original(found)
-            if expected is not None:  # one above a maximum that was lowered since would be refused
-                expected = min(expected, self.kind.maximum(found, otherwise=expected))
+            expected = self._given_back(found)
             try:
                 self._patch(found, expected, {**marks.annotations(None), marks.RELEASED: note or None})
             except errors.ConflictError:
@@ -127,9 +135,19 @@ class FloorActuator:
         raise errors.ConflictError(f"{self._named(thing.name)} changed during each of {TRIES} tries to release it")
 
     def step_back(self, thing: Object, note: str) -> None:
-        """Leaves the number to whoever keeps changing it, and says so on the object."""
+        """Leaves the number to whoever keeps changing it, and says so on the object, where that may be."""
+        if not self.kind.annotated:
+            return
         change = {"metadata": {"annotations": {**marks.annotations(None), marks.SHADOWED: note}}}
         self._api.patch(self.kind.resource, change, namespace=thing.namespace, name=thing.name)
+
+    def tell(self, found: Json, condition: Condition, *, now: float) -> None:
+        """Writes how the target fares, and nothing else. Raises any ClusterError; a change meanwhile is a conflict."""
+        version = fields.text(found, "metadata", "resourceVersion")
+        told = condition.written(fields.text(found, "metadata", "annotations", marks.STATUS), now=now)
+        change = {"metadata": {"resourceVersion": version, "annotations": {marks.STATUS: told}}}
+        namespace = fields.text(found, "metadata", "namespace")
+        self._api.patch(self.kind.resource, change, namespace=namespace, name=fields.name(found))
 
     def resume(self, found: Json) -> None:
         """Takes away the notes that say to stand back."""
@@ -155,8 +173,16 @@ class FloorActuator:
     def _live(self, thing: Json) -> int | None:
         return fields.integer(thing, *self.kind.path)
 
+    def _marks(self, thing: Json) -> Marks | None:
+        return marks.read(thing) if self.kind.annotated else marks.read_manager(thing, *self.kind.path)
+
     def _original(self, thing: Json) -> int | None:
-        return marks.original(self._live(thing), marks.read(thing), default=self.kind.default)
+        return marks.original(self._live(thing), self._marks(thing), default=self.kind.default)
+
+    def _given_back(self, thing: Json) -> int | None:
+        """The original as it can be given back: one above a maximum that was lowered since would be refused."""
+        original = self._original(thing)
+        return None if original is None else min(original, self.kind.maximum(thing, otherwise=original))
 
     def _base(self, thing: Json) -> int:
         original = self._original(thing)
@@ -171,12 +197,15 @@ class FloorActuator:
             name = self._named(fields.name(found))
             raise errors.TooSoonError(f"{name} was written less than {self.kind.rest:.0f} s ago; lowered later")
         change = f"{self.kind.path[-1]} {live} -> {wanted} by Floorcast"
-        told = f"{marks.stamp(now)} {change}; own minimum {base}, at most {maximum}"
+        message = f"{marks.stamp(now)} {change}; own minimum {base}, at most {maximum}"
+        before = fields.text(found, "metadata", "annotations", marks.STATUS)
+        told = Condition(State.ACTIVE, message, wanted, replicas).written(before, now=now)
         left = {**marks.annotations(Marks(original, wanted), status=told), marks.RELEASED: None}
+        manager = client.FIELD_MANAGER if self.kind.annotated else marks.manager(original)
         if uid not in self._proven:
-            self._keeps(found, self._patch(found, wanted, left, dry_run=True), wanted)
+            self._keeps(found, self._patch(found, wanted, left, manager=manager, dry_run=True), wanted)
             self._proven.add(uid)
-        self._keeps(found, self._patch(found, wanted, left), wanted)
+        self._keeps(found, self._patch(found, wanted, left, manager=manager), wanted)
         self._written_at[uid] = now
         return wanted
 
@@ -188,7 +217,7 @@ class FloorActuator:
 
     def _verify(self, thing: Object, original: int) -> int:
         found = self._read(thing)
-        if marks.present(found) or self.minimum(found) != original:
+        if self.is_marked(found) or self.minimum(found) != original:
             raise errors.NotReleasedError(
                 f"{self.kind.short} {thing.namespace}/{thing.name} has {self.kind.path[-1]} {self.minimum(found)} right"
                 f" after {original} was given back; is a Floorcast still running in control mode?"
@@ -219,14 +248,24 @@ class FloorActuator:
     def _read(self, thing: Object) -> Json:
         return self._api.get(self.kind.resource, namespace=thing.namespace, name=thing.name)
 
-    def _patch(self, found: Json, replicas: int | None, left: dict[str, str | None], *, dry_run: bool = False) -> Json:
+    def _patch(
+        self,
+        found: Json,
+        replicas: int | None,
+        left: dict[str, str | None],
+        *,
+        manager: str = client.FIELD_MANAGER,
+        dry_run: bool = False,
+    ) -> Json:
         version = fields.text(found, "metadata", "resourceVersion")
-        change: Json = {"metadata": {"resourceVersion": version, "annotations": left}}
+        change: Json = {"metadata": {"resourceVersion": version}}
+        if self.kind.annotated:
+            change["metadata"]["annotations"] = left
         holder = change
         for key in self.kind.path[:-1]:
             holder = holder.setdefault(key, {})
         holder[self.kind.path[-1]] = replicas
         namespace = fields.text(found, "metadata", "namespace")
         return self._api.patch(
-            self.kind.resource, change, namespace=namespace, name=fields.name(found), dry_run=dry_run
+            self.kind.resource, change, namespace=namespace, name=fields.name(found), manager=manager, dry_run=dry_run
         )

@@ -30,6 +30,7 @@ class ScaledObject:
     path: tuple[str, ...] = ("spec", "minReplicaCount")
     default = 0
     rest = 60.0
+    annotated = True
 
     def aims_at(self, thing: Json, target: Target) -> bool:
         """Whether it scales the target."""

@@ -2,21 +2,26 @@
 
 The first three annotations travel in the patch that moves the minimum, so they are never out of step with it, and a
 Floorcast that starts after a crash reads from them what it did before. The other two say that it stands back.
+
+KServe copies the annotations (and labels) of an InferenceService into the template of its pods, where a new value makes
+the Deployment replace every pod: a model would be loaded anew for each change of the floor. There the marks are the
+name of the field manager under which the minimum is written: the API server keeps it with the field, nothing copies it.
 """
 
 import dataclasses
 import datetime as dt
 
-from predictor.cluster import fields
+from predictor.cluster import client, fields
 from predictor.cluster.fields import Json
 
 ORIGINAL = "floorcast.dev/original-min-replicas"
 LAST_WRITTEN = "floorcast.dev/last-written"
-STATUS = "floorcast.dev/status"  # a sentence, for `kubectl describe`
+STATUS = "floorcast.dev/status"  # how the target fares, see conditions.py
 RELEASED = "floorcast.dev/released"  # since when, and until when: `floorcast release` gave the number back
 SHADOWED = "floorcast.dev/shadowed"  # until when, and for whom: somebody else keeps changing the number
 
 LEFT_OUT = "unset"  # the original of a field that was not there
+MANAGER = f"{client.FIELD_MANAGER}-original-"  # and the minimum that the user had: the marks where none may be left
 MOST_DIGITS = 10  # of a replica count, which has 32 bits: what is longer was not written by us
 
 
@@ -48,6 +53,21 @@ def read(thing: Json) -> Marks | None:
     if last_written is None or (original is None and not left_out):
         return None
     return Marks(original, last_written)
+
+
+def manager(original: int | None) -> str:
+    """The field manager that says which minimum the user had."""
+    return f"{MANAGER}{LEFT_OUT if original is None else original}"
+
+
+def read_manager(thing: Json, *path: str) -> Marks | None:
+    """The marks as told by the field manager of the minimum at `path`: ours for as long as nobody changes it."""
+    live = fields.integer(thing, *path)
+    for name in fields.managers_of(thing, *path):
+        original = name.removeprefix(MANAGER)
+        if live is not None and original != name and (original == LEFT_OUT or _is_number(original)):
+            return Marks(None if original == LEFT_OUT else int(original), live)
+    return None
 
 
 def present(thing: Json) -> bool:
@@ -102,4 +122,8 @@ def stamp(at: float) -> str:
 
 def _number(annotated: Json, key: str) -> int | None:
     written = fields.text(annotated, key)
-    return int(written) if written.isdecimal() and len(written) <= MOST_DIGITS else None
+    return int(written) if _is_number(written) else None
+
+
+def _is_number(written: str) -> bool:
+    return written.isdecimal() and len(written) <= MOST_DIGITS

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 import structlog
 
 from predictor.cluster import client, errors, fields, hpa, marks, resources, scaling
+from predictor.cluster.conditions import Condition
 from predictor.cluster.errors import NotOursError
 from predictor.cluster.fields import Json
 from predictor.cluster.floors import FloorActuator
@@ -78,7 +79,8 @@ class Ownership:
             below = number.problem or ("" if owner is Owner.HPA else _problem_below(aim, stock))
             number = dataclasses.replace(number, problem=below)
         advice = _noted(thing, workload, now=now) or number.advice or self._left_out(number)
-        advice = advice or _in_a_repository(thing, number, target)
+        marked = owner is not Owner.SCALE and self.floors[owner].is_marked(thing)
+        advice = advice or _in_a_repository(number, target, marked=marked)
         return Found(dataclasses.replace(number, advice=advice), thing, workload, aim)
 
     def replicas(self, found: Found) -> int:
@@ -121,10 +123,13 @@ class Ownership:
         owner = carriers[0][1] if carriers and not _rivals(aim, stock) else None
         standing: int | None = None
         for kind, thing in carriers:
-            if thing is owner or (marks.present(thing) and not _is_made_by_another(thing, carriers)):
+            marked = self.floors[kind].is_marked(thing)
+            if thing is owner or (marked and not _is_made_by_another(thing, carriers)):
                 stands = self.floors[kind].restore(thing, note=note if thing is owner else "")
                 standing = stands if standing is None else standing
         if standing is not None:
+            if note and carriers[0][0] is Owner.KSERVE and workload is not None:
+                self._note_on_workload(workload, aim, note)
             return standing
         if rivals := _rivals(aim, stock):
             raise _ambiguous(rivals, aim)
@@ -150,6 +155,17 @@ class Ownership:
         makers = {actuator.kind.kind for actuator in self.floors.values()}
         yield from (
             (actuator, one) for actuator, one in found if fields.text(fields.controller(one), "kind") not in makers
+        )
+
+    def tell(self, found: Found, condition: Condition, *, now: float) -> None:
+        """Writes how the target fares onto the owner. Raises any ClusterError."""
+        self.floors[found.number.owner].tell(found.thing, condition, now=now)
+
+    def is_told(self, found: Found) -> bool:
+        """Whether the owner is one that carries a condition: it may have annotations, and the number is ours."""
+        owner = found.number.owner
+        return (
+            owner is not Owner.SCALE and self.floors[owner].kind.annotated and self.floors[owner].is_marked(found.thing)
         )
 
     def step_back(self, thing: Object, owner: Owner, note: str) -> None:
@@ -255,10 +271,10 @@ def _noted(thing: Json, workload: Json, *, now: float) -> NotOursError | None:
     return None
 
 
-def _in_a_repository(thing: Json, number: Number, target: Target) -> NotOursError | None:
+def _in_a_repository(number: Number, target: Target, *, marked: bool) -> NotOursError | None:
     """The field was set by a GitOps tool, which would set it again; told before the first write."""
     tool = next((one for one in number.managers if one.startswith(GITOPS)), "")
-    if not tool or target.gitops_ignored or marks.present(thing):
+    if not tool or target.gitops_ignored or marked:
         return None
     return errors.OwnedByGitOpsError(
         f"{number.thing.kind} {number.thing.name}: the number was set by {tool}, which would undo a change;"

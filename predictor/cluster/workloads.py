@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import structlog
 
 from models.policy.decision import Decision
-from predictor.cluster import client, contest, errors, fields, gpus, marks, owners, pods, rollouts, scaling
+from predictor.cluster import client, conditions, contest, errors, fields, gpus, marks, owners, pods, rollouts, scaling
+from predictor.cluster.conditions import Condition, Conditions, State
 from predictor.cluster.contest import Contests
 from predictor.cluster.events import Announcer
 from predictor.cluster.inventory import Inventory, Lister, Stocktaking
@@ -14,6 +15,9 @@ from predictor.cluster.ownership import Found, Ownership
 from predictor.cluster.warmups import Remembered, WarmUps
 from predictor.ports import Owner, Refused, Workload, Written
 from predictor.targets import Mode, Target
+
+PASSING = (errors.ConflictError, errors.NotLeaderError, errors.UnreachableError, errors.TooManyRequestsError)
+# Refusals that say nothing of the target: the next tick tries again.
 
 _log = structlog.get_logger(__name__)
 
@@ -54,6 +58,7 @@ class ClusterWorkloads:
         self._afresh = Stocktaking(api, owners)
         self._contests = Contests()
         self._warm_ups = WarmUps()
+        self._conditions = Conditions()
         self._announcer = Announcer(api if events else None)
         self._autoscaled: set[str] = set()  # targets that an autoscaler scaled when they were looked at
         self._places: dict[str, _Place] = {}
@@ -85,8 +90,12 @@ class ClusterWorkloads:
         try:
             stands = self._ownership.write(place.aim, replicas, thing=place.thing, seen=seen, now=now)
         except errors.ClusterError as error:
+            if not isinstance(error, (*PASSING, errors.TooSoonError)):
+                told = f"{marks.stamp(now)} {error.reason}: {error}"
+                self._conditions.put(target.key, Condition(State.REFUSED, told, seen.standing, replicas))
             return _refused(error)
         self._contests.wrote(target.key, place.thing.uid, stands)
+        self._conditions.wrote(target.key, now=now)
         return Written(stands)
 
     def serving(self, target: Target) -> tuple[pods.Serving, ...]:
@@ -102,6 +111,7 @@ class ClusterWorkloads:
         if place is None or target.mode is not Mode.CONTROL:
             return
         if place.advice is None:
+            self._conditions.put(target.key, conditions.of(decision))
             self._announcer.announce(place.thing, decision)
             return
         self._announcer.tell(place.thing, reason=place.advice.reason, message=str(place.advice), at=decision.at)
@@ -157,6 +167,7 @@ class ClusterWorkloads:
     def keep_only(self, keys: Collection[str]) -> None:
         """Forgets all other targets."""
         self._contests.keep_only(keys)
+        self._conditions.keep_only(keys)
         self._autoscaled &= set(keys)
         self._places = {key: place for key, place in self._places.items() if key in keys}
         self._serving = {key: serving for key, serving in self._serving.items() if key in keys}
@@ -179,6 +190,8 @@ class ClusterWorkloads:
             found = self._started(target, found)
         number, running = found.number, stock.pods_of(found.workload)
         advice = self._advice(target, found, now=now)
+        if target.mode is Mode.CONTROL:
+            self._tell(target.key, found, advice, now=now)
         self._places[target.key] = _Place(number.thing, number.owner, found.aim, advice)
         self._serving[target.key] = pods.serving(running)
         usual = self._warm_ups.usual(target.key, running, now=now, default=target.warm_up)
@@ -231,6 +244,30 @@ class ClusterWorkloads:
         if not isinstance(advice, errors.ContestedError):
             return ""
         return self._contests.rival(target.key) or contest.named(marks.pause(found.thing, marks.SHADOWED))
+
+    def _tell(self, key: str, found: Found, advice: errors.NotOursError | None, *, now: float) -> None:
+        """Brings the condition on the object up to date, where there is one and it is ours to write."""
+        if not self._ownership.is_told(found):
+            return
+        paused = None
+        if isinstance(advice, errors.PausedError):
+            told = f"{marks.stamp(now)} {advice.reason}: {advice}"
+            paused = Condition(State.REFUSED, told, found.number.standing, None)
+        elif advice is not None:
+            return
+        written = fields.text(found.thing, "metadata", "annotations", marks.STATUS)
+        condition = self._conditions.due(key, written, now=now, instead=paused)
+        if condition is None:
+            return
+        try:
+            self._ownership.tell(found, condition, now=now)
+        except PASSING:
+            return  # it is still due
+        except errors.ClusterError as error:
+            self._conditions.drop(key)
+            _log.warning("cannot write the condition", target=key, reason=error.reason, detail=str(error))
+        else:
+            self._conditions.wrote(key, now=now)
 
     def _leave_note(self, key: str, place: _Place, *, now: float) -> None:
         note = self._contests.to_note(key, now=now)

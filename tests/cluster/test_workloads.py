@@ -1,6 +1,7 @@
 """The cluster adapters against a real API server, with no more than the permissions of their own table."""
 
 import dataclasses
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -126,7 +127,9 @@ def test_a_floor_moves_the_deployment_through_the_hpa_and_not_through_us(
     scaled = [entry.user for entry in audit.writes(since=since, resource="deployments/scale")]
     assert set(scaled) == {"system:serviceaccount:kube-system:horizontal-pod-autoscaler"}
     annotations = hpa(kubectl, target)["metadata"]["annotations"]
-    assert annotations.pop(marks.STATUS).endswith("minReplicas 2 -> 4 by Floorcast; own minimum 2, at most 6")
+    told = json.loads(annotations.pop(marks.STATUS))
+    assert (told["status"], told["reason"], told["floor"]) == ("True", "Active", 4)
+    assert told["message"].endswith("minReplicas 2 -> 4 by Floorcast; own minimum 2, at most 6")
     assert annotations == {marks.ORIGINAL: "2", marks.LAST_WRITTEN: "4"}
 
 

@@ -1,8 +1,9 @@
 """A Kubernetes API server on loopback, as much of it as the cluster adapters speak.
 
-Real: resource versions, merge patches with a version in them, paging, the scale subresource, RBAC by verb and resource,
-bearer tokens, watches, Status answers. What a real one does now and then is asked for: `answer` makes it fail, `hang`
-makes it silent, `before` changes something between two requests of the client, and `watches` has more of the kind.
+Real: resource versions, merge patches with a version in them, the managed fields of a spec, paging, the scale
+subresource, RBAC by verb and resource, bearer tokens, watches, Status answers. What a real one does now and then is
+asked for: `answer` makes it fail, `hang` makes it silent, `before` changes something between two requests of the
+client, and `watches` has more of the kind.
 """
 
 import copy
@@ -13,7 +14,7 @@ import json
 import re
 import threading
 import urllib.parse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -224,7 +225,7 @@ class FakeApiServer:
         expected = request.body.get("metadata", {}).get("resourceVersion")
         if expected not in (None, thing["metadata"]["resourceVersion"]):
             raise RejectedError(409, "the object has been modified")
-        after = merged(thing, request.body)
+        after = _managed(merged(thing, request.body), thing, request)
         _validate(plural, after)
         stored = after if request.query.get("dryRun") == "All" else self.put(plural, after)
         return _scale(stored) if subresource else stored
@@ -260,6 +261,42 @@ def _is_selected(thing: Json, selector: str) -> bool:
     """Whether the object has the label "key=value"; no selector selects all."""
     key, _, value = selector.partition("=")
     return not selector or thing["metadata"].get("labels", {}).get(key) == value
+
+
+def _managed(after: Json, before: Json, request: Request) -> Json:
+    """With the fields of the spec that a patch changed in the hands of its field manager, as managedFields has them."""
+    changed = {path for path in _leaves(request.body.get("spec"), ("spec",)) if _at(after, path) != _at(before, path)}
+    manager = request.query.get("fieldManager", "")
+    held = {
+        (entry["manager"], path)
+        for entry in before["metadata"].get("managedFields", [])
+        for path in _leaves(entry["fieldsV1"])
+        if tuple(key.removeprefix("f:") for key in path) not in changed
+    }
+    held |= {(manager, tuple(f"f:{key}" for key in path)) for path in changed if _at(after, path) is not None}
+    if not changed:
+        return after
+    entries: dict[str, Json] = {}
+    for name, path in sorted(held):
+        place = entries.setdefault(name, {})
+        for key in path:
+            place = place.setdefault(key, {})
+    managed = [{"manager": name, "operation": "Update", "fieldsV1": one} for name, one in entries.items()]
+    return {**after, "metadata": {**after["metadata"], "managedFields": managed}}
+
+
+def _leaves(thing: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:  # noqa: ANN401  (JSON)
+    if isinstance(thing, dict) and thing:
+        for key, inner in thing.items():
+            yield from _leaves(inner, (*path, key))
+    elif path and path != ("spec",):
+        yield path
+
+
+def _at(thing: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401  (JSON)
+    for key in path:
+        thing = thing.get(key) if isinstance(thing, dict) else None
+    return thing
 
 
 def _validate(plural: str, thing: Json) -> None:

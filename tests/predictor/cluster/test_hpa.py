@@ -38,7 +38,7 @@ def stored(server: FakeApiServer) -> dict[str, Any]:
 
 
 def annotations(server: FakeApiServer) -> dict[str, str]:
-    """The marks; the sentence for people aside."""
+    """The marks; the condition aside."""
     found: dict[str, str] = stored(server)["metadata"].get("annotations", {})
     return {key: value for key, value in found.items() if key != marks.STATUS}
 
@@ -76,7 +76,11 @@ def test_the_patch_carries_nothing_but_the_minimum_the_marks_and_the_version(
     seen = observed(workloads)
     version = stored(server)["metadata"]["resourceVersion"]
     write(workloads, 6, seen)
-    told = "2027-01-15T08:00:00Z minReplicas 2 -> 6 by Floorcast; own minimum 2, at most 10"
+    told = (
+        '{"type": "FloorFollowsPlan", "status": "True", "reason": "Active",'
+        ' "lastTransitionTime": "2027-01-15T08:00:00Z", "floor": 6, "wanted": 6,'
+        ' "message": "2027-01-15T08:00:00Z minReplicas 2 -> 6 by Floorcast; own minimum 2, at most 10"}'
+    )
     left = {marks.ORIGINAL: "2", marks.LAST_WRITTEN: "6", marks.STATUS: told}
     left |= dict.fromkeys((marks.SHADOWED, marks.RELEASED))
     expected = {"metadata": {"resourceVersion": version, "annotations": left}, "spec": {"minReplicas": 6}}

@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+from models.policy.decision import Decision, Reason
+from predictor.cluster import marks
+from predictor.cluster.client import Api
 from predictor.cluster.workloads import ClusterWorkloads
 from predictor.ports import Owner, Refused, Workload, Written
 from predictor.targets import Kind
@@ -96,3 +99,98 @@ def test_what_is_not_there_is_named(server: FakeApiServer, workloads: ClusterWor
     state = workloads.observe([AIM], now=NOW)[AIM.key]
     assert isinstance(state, Refused)
     assert what in state.detail
+
+
+def stored(server: FakeApiServer) -> dict[str, Any]:
+    return server.objects[SERVICES, "llm", "llama"]
+
+
+def change(server: FakeApiServer, to: int, by: str = "kubectl-edit") -> None:
+    owner = [{"manager": by, "fieldsV1": {"f:spec": {"f:predictor": {"f:minReplicas": {}}}}}]
+    server.change(SERVICES, "llm", "llama", spec={"predictor": {"minReplicas": to}}, metadata={"managedFields": owner})
+
+
+def test_nothing_that_reaches_the_pods_is_written(server: FakeApiServer, workloads: ClusterWorkloads) -> None:
+    """KServe copies annotations and labels into the template of the pods, and a change there replaces them all."""
+    metadata = {key: stored(server)["metadata"].get(key) for key in ("annotations", "labels")}
+    workloads.write(AIM, 5, seen=observed(workloads), now=NOW)
+    workloads.write(AIM, 7, seen=observed(workloads), now=NOW + 100)
+    workloads.announce(AIM, Decision(NOW + 200, 7, 7, 9, Reason.HELD_UNKNOWN, "why"))
+    workloads.observe([AIM], now=NOW + 300)
+    workloads.release(AIM, note="since now")
+    assert all(set(patch.body["metadata"]) == {"resourceVersion"} for patch in server.asked(f"patch {SERVICES}"))
+    assert {key: stored(server)["metadata"].get(key) for key in metadata} == metadata
+
+
+def test_the_own_minimum_outlives_a_crash_in_the_name_of_the_field_manager(
+    server: FakeApiServer, workloads: ClusterWorkloads, api: Api
+) -> None:
+    workloads.write(AIM, 5, seen=observed(workloads), now=NOW)
+    workloads.write(AIM, 7, seen=observed(workloads), now=NOW + 100)
+    assert [one["manager"] for one in stored(server)["metadata"]["managedFields"]] == ["floorcast-original-2"]
+    again = ClusterWorkloads(api)
+    state = observed(again)
+    assert (state.standing, state.base, state.adopted) == (7, 2, True)
+    assert again.release_all("llm") == {"InferenceService llm/llama": Written(2)}
+    assert again.release_all("llm") == {}
+    assert [one["manager"] for one in stored(server)["metadata"]["managedFields"]] == ["floorcast"]
+
+
+def test_a_minimum_that_was_left_out_is_left_out_again(server: FakeApiServer, workloads: ClusterWorkloads) -> None:
+    server.put(SERVICES, {**service(), "spec": {"predictor": {"maxReplicas": 8}}})
+    assert observed(workloads).base == 1
+    workloads.write(AIM, 5, seen=observed(workloads), now=NOW)
+    assert (observed(workloads).standing, observed(workloads).base) == (5, 1)
+    assert workloads.release(AIM) == Written(1)
+    assert "minReplicas" not in stored(server)["spec"]["predictor"]
+
+
+def test_a_floor_that_is_back_at_the_own_minimum_has_nothing_to_give_back(
+    server: FakeApiServer, workloads: ClusterWorkloads
+) -> None:
+    workloads.write(AIM, 5, seen=observed(workloads), now=NOW)
+    workloads.write(AIM, 2, seen=observed(workloads), now=NOW + 100)
+    asked = len(server.asked(f"patch {SERVICES}"))
+    assert workloads.release(AIM) == Written(2)
+    assert len(server.asked(f"patch {SERVICES}")) == asked
+
+
+def test_a_minimum_that_somebody_changed_since_is_theirs(server: FakeApiServer, workloads: ClusterWorkloads) -> None:
+    workloads.write(AIM, 5, seen=observed(workloads), now=NOW)
+    change(server, 4)
+    state = observed(workloads)
+    assert (state.base, state.adopted) == (4, False)
+    assert workloads.release(AIM) == Written(4)
+
+
+def test_an_own_minimum_above_a_maximum_lowered_since_is_cut_to_it(
+    server: FakeApiServer, workloads: ClusterWorkloads
+) -> None:
+    change(server, 6)
+    workloads.write(AIM, 7, seen=observed(workloads), now=NOW)
+    server.change(SERVICES, "llm", "llama", spec={"predictor": {"maxReplicas": 4}})
+    assert workloads.release(AIM) == Written(4)
+
+
+def test_the_note_of_a_release_is_left_on_the_deployment(server: FakeApiServer, workloads: ClusterWorkloads) -> None:
+    workloads.write(AIM, 5, seen=observed(workloads), now=NOW)
+    assert workloads.release(AIM, note="since now") == Written(2)
+    below = server.objects["deployments", "llm", "llama-predictor"]
+    assert below["metadata"]["annotations"] == {marks.RELEASED: "since now"}
+    advice = observed(workloads).advice
+    assert advice is not None
+    assert advice.reason == "Released"
+    assert workloads.resume(AIM) is None
+    assert observed(workloads).advice is None
+
+
+def test_a_contest_leaves_no_note_on_it(server: FakeApiServer, workloads: ClusterWorkloads) -> None:
+    for after in (0, 100):
+        workloads.write(AIM, 5, seen=observed(workloads), now=NOW + after)
+        change(server, 3, by="somebody")
+        workloads.observe([AIM], now=NOW + after + 1)
+    state = workloads.observe([AIM], now=NOW + 102)[AIM.key]
+    assert isinstance(state, Workload)
+    assert (state.advice.reason if state.advice else "", state.rival) == ("Contested", "somebody")
+    workloads.announce(AIM, Decision(NOW + 102, 3, 5, 5, Reason.RAISED_FOR_FORECAST, ""))
+    assert not stored(server)["metadata"].get("annotations")
