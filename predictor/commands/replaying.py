@@ -107,8 +107,13 @@ def simulate(  # noqa: PLR0913, PLR0917  (one parameter a flag)
     retries: Annotated[int, typer.Option(help="How often a client that gave up comes back.")] = 0,
     policy: Annotated[
         list[str] | None,
-        typer.Option("--policy", help="A policy to compare; repeat it for more.", show_default="all there are"),
+        typer.Option(
+            "--policy",
+            help="A policy to compare, or one's own by the value of its knob: hpa-in-flight=20; repeat it for more.",
+            show_default="all there are",
+        ),
     ] = None,
+    minimum: Annotated[int, typer.Option(help="Replicas at least.")] = 1,
     maximum: Annotated[
         int | None, typer.Option(help="Replicas at most.", show_default="twice what the peak needs")
     ] = None,
@@ -138,6 +143,7 @@ def simulate(  # noqa: PLR0913, PLR0917  (one parameter a flag)
         warm_up=warm_up,
         retries=retries,
         policies=tuple(policy or ()),
+        minimum=minimum,
         maximum=maximum,
         sweep=sweep,
         tokens=(prompt, output),

@@ -12,7 +12,7 @@ import rich.table
 from predictor.clock import SystemClock
 from predictor.errors import ConfigurationError
 from predictor.ports import Clock
-from predictor.replay import commandline
+from predictor.replay import commandline, simulatepolicies
 from predictor.settings.root import Settings
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ class Asked:
         attainment: share of the requests that should meet it.
         warm_up: of a replica; shortest and longest as 3m..8m.
         retries: how often a client that gave up comes back.
-        policies: names; none for all there are.
+        policies: as NAME, or NAME=VALUE of its knob; none for all there are.
+        minimum: replicas at least.
         maximum: replicas at most; None for twice what the peak needs.
         sweep: runs of each policy at other settings.
         tokens: mean prompt and output where the recording does not say.
@@ -64,6 +65,7 @@ class Asked:
     warm_up: str = "5m"
     retries: int = 0
     policies: tuple[str, ...] = ()
+    minimum: int = 1
     maximum: int | None = None
     sweep: int = 2
     tokens: tuple[float, float] = (1000.0, 200.0)
@@ -81,7 +83,7 @@ class Asked:
             )
         if not 0 < self.attainment < 1:
             raise ConfigurationError(f"--attainment: {self.attainment:g} must lie between 0 and 1, as 0.99")
-        for name in ("hours", "price", "concurrency", "maximum"):
+        for name in ("hours", "price", "concurrency", "minimum", "maximum"):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ConfigurationError(f"--{name}: {value:g} must be a positive number")
@@ -92,6 +94,14 @@ class Asked:
             raise ConfigurationError(f"--retries: {self.retries} must lie in 0..{MOST_RETRIES}")
         if self.sweep < 0:
             raise ConfigurationError(f"--sweep: {self.sweep} must not be negative; 0 runs each policy as set up only")
+        if self.maximum is not None and self.minimum > self.maximum:
+            raise ConfigurationError(f"--minimum: {self.minimum} must not be above --maximum, {self.maximum}")
+        _ = self.chosen  # refused before half a minute of load test
+
+    @property
+    def chosen(self) -> tuple[simulatepolicies.Chosen, ...]:
+        """The policies with the values that were given."""
+        return tuple(map(simulatepolicies.parse, self.policies))
 
 
 def run(given: Asked, *, clock: Clock | None = None) -> int:
@@ -126,7 +136,8 @@ def made(given: Asked, now: float, bar: rich.progress.Progress) -> "Told":
         retries=given.retries,
         objective=commandline.seconds("--ttft", given.objective) if given.objective else None,
         concurrency=given.concurrency,
-        policies=given.policies,
+        policies=given.chosen,
+        minimum=given.minimum,
         maximum=given.maximum,
         sweep=given.sweep,
         seed=given.seed,

@@ -62,6 +62,7 @@ class Told:
                 self.tuned_cost(one),
                 at_most=self.tuned(one).how is frontier.How.CHEAPEST,
                 runs=len(one.points),
+                given=one.given,
             )
             for one in self.found.raced
         ]
@@ -133,7 +134,7 @@ def _runs(told: Told) -> pd.DataFrame:
 
 
 def _served(told: Told) -> pd.DataFrame:
-    """A policy as usually set up: every item of its scorecard."""
+    """A policy as set up: every item of its scorecard."""
     rows = []
     for one in told.found.raced:
         card, outcome = one.card, one.outcome

@@ -19,7 +19,9 @@ from models.race.loadtest import Knee
 from models.race.running import Course, Glimpse, Outcome
 from models.series import Floats
 from predictor.errors import ConfigurationError
+from predictor.replay import simulatepolicies
 from predictor.replay.simulateload import Workload
+from predictor.replay.simulatepolicies import Chosen
 
 OURS, REACTIVE = "floorcast", "floorcast-reactive"
 PLANNED = 0.9  # quantile of the warm-ups that is planned with, as in the service
@@ -37,7 +39,8 @@ class Question:
         retries: how often a client that gave up comes back.
         objective: seconds to the first token; None for twice what an idle replica needs for 99.9 % of the requests.
         concurrency: requests in flight a replica is planned for; None for what a load test on the fleet says.
-        policies: names; none for all there are.
+        policies: none for all there are, as usually set up.
+        minimum: replicas at least.
         maximum: replicas at most; None for twice what the busiest minute needs.
         sweep: runs at other settings than the default, by policy, for the frontier.
         seed: of what the fleet draws.
@@ -48,7 +51,8 @@ class Question:
     retries: int = 0
     objective: float | None = None
     concurrency: float | None = None
-    policies: tuple[str, ...] = ()
+    policies: tuple[Chosen, ...] = ()
+    minimum: int = 1
     maximum: int | None = None
     sweep: int = 2
     seed: int = 1
@@ -88,13 +92,14 @@ class Raced:
     """One policy.
 
     Attributes:
-        name: of the policy.
+        name: of the policy; with its value where that was given.
         knob: what its sweep turns.
         default: the setting of the run shown.
         outcome: what came of it.
         card: how it served, as of the last point of the timeline.
         timeline: how it went.
         points: of its frontier, the default among them.
+        given: whether the setting is the user's own, which no sweep turns.
     """
 
     name: str
@@ -104,6 +109,7 @@ class Raced:
     card: Scorecard
     timeline: Timeline
     points: tuple[Point, ...]
+    given: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -118,27 +124,38 @@ class Found:
 def run(load: Workload, question: Question, *, tell: Callable[[str, float], None]) -> Found:
     """Load test, forecasts, and every policy. `tell` gets what is done now and the share that is done.
 
-    Raises ConfigurationError for a policy nobody knows.
+    Raises ConfigurationError for a policy nobody knows, and for a number of replicas that the bounds forbid.
     """
     tell("load test", 0.0)
     knee = _knee(load, question)
     course = _course(load, question, knee)
     known = _contenders(load, question, (knee, course))
-    policies = question.policies or (OURS, *known)
-    unknown = [name for name in policies if name not in {*known, OURS}]
+    policies = tuple(dict.fromkeys(question.policies)) or tuple(map(Chosen, (OURS, *known)))
+    unknown = [one.name for one in policies if one.name not in {*known, OURS}]
     if unknown:
         raise ConfigurationError(
             f"--policy: {unknown[0]!r} is not known; there are {', '.join((OURS, *sorted(known)))}"
         )
-    if OURS in policies:
+    for one in policies:
+        simulatepolicies.check(one, minimum=course.minimum, maximum=course.maximum)
+    if any(one.name == OURS for one in policies):
         past = {load.name: Past(load.arrivals, load.start, load.end)}
         foreseen = foresight.foresee(past, (question.planned,), tell=lambda share: tell("forecasting", share * 0.3))
         known[OURS] = _ours(knee, foreseen[load.name, question.planned])
     raced = []
-    for i, name in enumerate(policies):
+    for i, one in enumerate(policies):
         begun = 0.3 + 0.7 * i / len(policies)
-        raced.append(_raced(known[name], course, question.sweep, functools.partial(_tell, tell, begun)))
+        sweep = question.sweep if one.value is None else 0
+        outcome = _raced(_set(known[one.name], one), course, sweep, functools.partial(_tell, tell, begun))
+        raced.append(dataclasses.replace(outcome, given=one.value is not None))
     return Found(knee, course, tuple(raced))
+
+
+def _set(rival: registry.Rival, chosen: Chosen) -> registry.Rival:
+    """The policy as it was asked for."""
+    if chosen.value is None:
+        return rival
+    return dataclasses.replace(rival, name=chosen.label, default=chosen.value)
 
 
 def _tell(tell: Callable[[str, float], None], share: float, what: str) -> None:
@@ -157,7 +174,8 @@ def _course(load: Workload, question: Question, knee: Knee) -> Course:
     inside = load.arrivals.since(load.start + load.arrivals.step).values
     busiest = float(np.nanmax(inside, initial=0.0))
     first = float(np.nanmax(inside[:15], initial=0.0))
-    maximum = question.maximum or max(int(np.ceil(2 * busiest / knee.rate)), 2)
+    minimum = question.minimum
+    maximum = question.maximum or max(int(np.ceil(2 * busiest / knee.rate)), 2, minimum)
     return Course(
         profile=question.profile,
         source=load.source,
@@ -168,7 +186,8 @@ def _course(load: Workload, question: Question, knee: Knee) -> Course:
         retries=question.retries,
         seed=question.seed,
         objective=knee.objective,
-        initial=int(np.clip(np.ceil(1.25 * first / knee.rate), 1, maximum)),
+        initial=int(np.clip(np.ceil(1.25 * first / knee.rate), minimum, maximum)),
+        minimum=minimum,
         maximum=maximum,
         timeout=max(60.0, 2 * knee.objective),
     )
@@ -190,6 +209,7 @@ def _contenders(load: Workload, question: Question, found: tuple[Knee, Course]) 
         itl=max(knee.itl, 0.05),
         warm_up=question.planned,
         peak=max(int(np.ceil(np.nanmax(inside.values, initial=0.0) / knee.rate)), 1),
+        minimum=course.minimum,
         maximum=course.maximum,
         history=history if history.known else None,
         future=dataclasses.replace(inside, start=load.start, values=np.nan_to_num(inside.values)),

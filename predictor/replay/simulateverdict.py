@@ -18,12 +18,14 @@ class Price:
         amount: money; None where no run of it gets there.
         at_most: whether its cheapest run is that good already, so that it may cost less at another setting.
         runs: settings it was run at.
+        given: whether its setting is the user's own, which no sweep turns.
     """
 
     policy: str
     amount: float | None
     at_most: bool = False
     runs: int = 1
+    given: bool = False
 
     @property
     def to_be_had(self) -> bool:
@@ -49,7 +51,7 @@ def money(amount: float, currency: str) -> str:
 
 def sentence(prices: Sequence[Price], goal: Goal, currency: str) -> str:
     """The sentence to act on; the policies in the order they were run in."""
-    defaults_only = all(one.runs == 1 for one in prices)
+    defaults_only = all(one.runs == 1 and not one.given for one in prices)
     reached = sorted((one for one in prices if one.amount is not None), key=lambda one: _shown(one, currency)[0])
     real, dreams = [one for one in reached if one.to_be_had], [one for one in reached if not one.to_be_had]
     if not real:

@@ -16,6 +16,7 @@ from predictor.errors import ConfigurationError, HistoryError
 from predictor.replay import simulate, simulateload, simulatereport, simulateruns
 from predictor.replay.recorded import Recorded
 from predictor.replay.simulate import Asked
+from predictor.replay.simulatepolicies import Chosen
 from predictor.replay.simulateruns import Found, Question
 from predictor.settings.root import Settings
 
@@ -28,7 +29,7 @@ def found() -> Found:
     question = Question(
         profile=profiles.LLAMA_8B_RTX4090,
         warm_up=(120.0, 120.0),
-        policies=("floorcast", "static", "oracle"),
+        policies=tuple(map(Chosen, ("floorcast", "static", "oracle"))),
         sweep=1,
     )
     told: list[float] = []

@@ -71,3 +71,9 @@ def test_with_the_defaults_alone_a_sweep_is_proposed() -> None:
 def test_a_tie_of_which_one_may_be_cheaper_is_at_most_so_much() -> None:
     told = sentence(swept("floorcast", 10.0), Price("a", 10.0, at_most=True, runs=3))
     assert "floorcast is as cheap as a: at most $10.00." in told
+
+
+def test_a_sweep_is_not_offered_to_who_gave_the_settings() -> None:
+    told = sentence(Price("hpa-queue=5", 10.0, given=True), Price("static=3", None, given=True))
+    assert told.endswith("Never there at the settings that were run: static=3.")
+    assert "--sweep" not in sentence(Price("static=3", None, given=True))
