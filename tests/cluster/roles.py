@@ -1,6 +1,7 @@
 """What the chart's roles grant, and what of it was used: equal, where no verb is too many and none is missing."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from tests.cluster import audit, kubectl
 
@@ -16,6 +17,11 @@ def granted(call: kubectl.Kubectl, *namespaces: str) -> Verbs:
         for namespace in namespaces
         for role in call.json("get", "roles", f"--namespace={namespace}", f"--selector={OURS}")["items"]
     ]
+    return of(roles)
+
+
+def of(roles: Iterable[dict[str, Any]]) -> Verbs:
+    """Return what these roles grant."""
     rules = [rule for role in roles for rule in role["rules"]]
     return {(verb, resource) for rule in rules for resource in rule["resources"] for verb in rule["verbs"]}
 

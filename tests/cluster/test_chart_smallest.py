@@ -89,5 +89,5 @@ def test_the_smallest_roles_are_used_to_the_last_verb_and_each_is_named_when_it_
         said = len(service.pod.log)
         with service.without(*LOOKING):
             service.pod.crash()  # a new process says at its start what it lacks
-            unnoticed += service.unnoticed(*LOOKING, since=said)
+            unnoticed += service.unnoticed(*LOOKING, since=said, starting=True)
         assert unnoticed == []

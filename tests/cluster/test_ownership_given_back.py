@@ -44,7 +44,7 @@ class Story:
 
     after: dict[str, dict[str, Seen]] = dataclasses.field(default_factory=dict)
     written: dict[str, set[str]] = dataclasses.field(default_factory=dict)
-    refused: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    refused: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
     granted: dict[str, roles.Verbs] = dataclasses.field(default_factory=dict)
     used: dict[str, roles.Verbs] = dataclasses.field(default_factory=dict)
 
@@ -209,11 +209,16 @@ def story(cluster: plane.ControlPlane) -> Story:
         stage.story.granted[service] = roles.granted(cluster.kubectl, *stage.namespaces.values())
         stage.story.granted[release] = stage.granted_to_hooks()
         stage.copy_marks()
+        ending = cluster.audit.mark()
         stage.helm("uninstall", "--wait")
         stage.remember("uninstalled")
         users = {f"system:serviceaccount:{stage.home}:{name}": name for name in stage.accounts}
         asked = [entry for entry in cluster.audit.entries(since=since) if entry.user in users]
-        stage.story.refused = [(one.verb, one.resource) for one in asked if one.code in (401, 403)]
+        # Its roles go while its process still ends: what it is refused then is nobody's loss.
+        late = [one for one in cluster.audit.entries(since=ending) if users.get(one.user) == service]
+        stage.story.refused = [
+            (users[one.user], one.verb, one.resource) for one in asked if one.code in (401, 403) and one not in late
+        ]
         stage.story.used = {name: roles.used(asked, user) for user, name in users.items()}
         wrote = [one for one in asked if one.verb in audit_log.WRITES and one.resource not in ASIDE]
         for name, namespace in stage.namespaces.items():
