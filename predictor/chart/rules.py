@@ -25,9 +25,13 @@ Made from `predictor/cluster/permissions.py` by `python -m predictor.generate`; 
 Everything Floorcast asks of the API server, and why. The chart makes one Role (or ClusterRole) for each purpose:
 `observe` always, `lead` in its own namespace with `config.leader_election.enabled`, the others while `config.mode` is
 `control` and `rbac.grant` says so (unless `config.kubernetes.owners` leaves that owner out). What is listed of KEDA,
-KServe, LeaderWorkerSets and Argo Rollouts goes with their own lines there. Each verb is needed: a test takes them away
-one at a time. The service asks for what it lacks at its start and names it in the log; anybody may ask that
-(SelfSubjectAccessReview), so that needs no permission.
+KServe, LeaderWorkerSets and Argo Rollouts goes with their own lines there. Each verb is needed: `tests/cluster` takes
+them away one at a time on a real API server, and what needs it is refused and names the rule that is missing. The
+service asks for what it lacks at its start and names it in the log; anybody may ask that (SelfSubjectAccessReview), so
+that needs no permission.
+
+The Job that gives floors back before `helm uninstall` has a role of its own: of the tables below each `list` and each
+`get`, and `patch` of what has a floor. It follows nothing, sets no replica count, tells no Events and has no lease.
 
 """
 
