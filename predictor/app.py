@@ -210,7 +210,7 @@ class Service:
         logs.configure(settings.log.level, settings.log.format)
         self._metrics.targets(self._targets)
         self._telemetry.keep_only({target.key for target in self._targets})
-        self._workloads.keep_only({target.key for target in (*known, *self._targets)})
+        self._workloads.keep_only({target.key for target in self._targets})
         self._metrics.history_loaded(complete=self._learned.loaded)
         self._pulse.begin(_intervals(settings))
         self._loops = self._make_loops()

@@ -59,7 +59,9 @@ class Aside:
 
     def round(self) -> None:
         """One simulation of each target."""
-        for key in self._keys():
+        keys = self._keys()
+        self._told = {key: problem for key, problem in self._told.items() if key in keys}
+        for key in keys:
             if self._stop.is_set():
                 return
             self._tell(key, self._figures(key))

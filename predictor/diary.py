@@ -1,7 +1,7 @@
 """What goes into the journal: each decision that says something new, explained, and every minute what was seen."""
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from models.signals import Known, Signal
@@ -49,6 +49,11 @@ class Diary:
         if not 0 <= now - self._seen.get(key, float("-inf")) < SEEN_EVERY:
             self._seen[key] = now
             self._write(SEEN, seen(entry), now=now)
+
+    def keep_only(self, keys: Collection[str]) -> None:
+        """Forgets when anything was written of all other targets."""
+        self._told = {key: told for key, told in self._told.items() if key in keys}
+        self._seen = {key: at for key, at in self._seen.items() if key in keys}
 
     def _write(self, kind: str, record: Mapping[str, Any] | None, *, now: float) -> None:
         if record is not None:

@@ -63,6 +63,12 @@ class Announcer:
         message = f"{len(stuck)} replicas are stuck and do not count as supply; {told_of}"
         self._send(thing, _object(thing, kind="Warning", reason=STUCK, message=message, at=at))
 
+    def forget(self, thing: Object) -> None:
+        """The object is gone, or no target's any more."""
+        with self._lock:
+            self._told = {what: at for what, at in self._told.items() if what[0] != thing}
+            self._stuck.pop(thing, None)
+
     def _send(self, thing: Object, event: Json) -> None:
         if self._api is None:
             return

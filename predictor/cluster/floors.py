@@ -29,6 +29,7 @@ class FloorKind(Protocol):
         path: the field.
         default: what the field means where it is left out.
         rest: seconds after a write in which it is not lowered again.
+        raise_rest: the same for raising: what is wanted meanwhile goes into one write, of what is wanted then.
         annotated: it may carry annotations of ours; else the marks are told by the field's manager.
     """
 
@@ -39,6 +40,7 @@ class FloorKind(Protocol):
     path: tuple[str, ...]
     default: int
     rest: float
+    raise_rest: float
     annotated: bool
 
     def aims_at(self, thing: Json, target: Target) -> bool:
@@ -193,9 +195,7 @@ class FloorActuator:
         base = self.kind.default if original is None else original
         maximum = self.kind.maximum(found, otherwise=target.maximum)
         wanted = min(max(replicas, self.kind.lowest(found, base=base)), maximum)
-        if wanted < live and now - self._written_at.get(uid, float("-inf")) < self.kind.rest:
-            name = self._named(fields.name(found))
-            raise errors.TooSoonError(f"{name} was written less than {self.kind.rest:.0f} s ago; lowered later")
+        self._refuse_if_too_soon(found, wanted, live=live, now=now)
         change = f"{self.kind.path[-1]} {live} -> {wanted} by Floorcast"
         message = f"{marks.stamp(now)} {change}; own minimum {base}, at most {maximum}"
         before = fields.text(found, "metadata", "annotations", marks.STATUS)
@@ -208,6 +208,17 @@ class FloorActuator:
         self._keeps(found, self._patch(found, wanted, left, manager=manager), wanted)
         self._written_at[uid] = now
         return wanted
+
+    def _refuse_if_too_soon(self, found: Json, wanted: int, *, live: int, now: float) -> None:
+        rest = self.kind.rest if wanted < live else self.kind.raise_rest
+        if 0 <= now - self._written_at.get(fields.uid(found), float("-inf")) < rest:
+            name, later = self._named(fields.name(found)), "lowered" if wanted < live else "raised"
+            raise errors.TooSoonError(f"{name} was written less than {rest:.0f} s ago; {later} later")
+
+    def forget(self, uid: str) -> None:
+        """The object is gone, or no target's any more."""
+        self._proven.discard(uid)
+        self._written_at.pop(uid, None)
 
     def _keeps(self, found: Json, after: Json, wanted: int) -> None:
         if self.minimum(after) != wanted:

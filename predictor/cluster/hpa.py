@@ -21,6 +21,7 @@ class Hpa:
     path: tuple[str, ...] = ("spec", "minReplicas")
     default = 1
     rest = 0.0  # it looks every 15 s, whether its bounds changed or not
+    raise_rest = 0.0
     annotated = True
 
     def aims_at(self, thing: Json, target: Target) -> bool:

@@ -1,7 +1,7 @@
 """The floor under KEDA: `spec.minReplicaCount` of the ScaledObject, never of the HPA that KEDA makes from it.
 
 KEDA starts its scale loop anew at every change of the object, and while it does, the HPA may be without a metric: the
-floor is raised at once, and lowered at most once in a minute.
+floor is raised at once, then every half minute at most, and lowered a minute after the last write.
 """
 
 from predictor.cluster import errors, fields
@@ -30,6 +30,7 @@ class ScaledObject:
     path: tuple[str, ...] = ("spec", "minReplicaCount")
     default = 0
     rest = 60.0
+    raise_rest = 30.0  # KEDA looks every 30 s by default: its loop gets round once between two changes
     annotated = True
 
     def aims_at(self, thing: Json, target: Target) -> bool:

@@ -26,6 +26,7 @@ class InferenceService:
     path: tuple[str, ...] = ("spec", "predictor", "minReplicas")
     default = 1
     rest = 60.0  # a change goes through two more controllers, and through KEDA's where that is one of them
+    raise_rest = 30.0  # of KEDA, where that is one of them
     annotated = False  # KServe copies them into the pods' template, and a change would replace every pod
 
     def aims_at(self, thing: Json, target: Target) -> bool:  # noqa: ARG002  (found through the owner chain)

@@ -161,6 +161,11 @@ class Ownership:
         """Writes how the target fares onto the owner. Raises any ClusterError."""
         self.floors[found.number.owner].tell(found.thing, condition, now=now)
 
+    def forget(self, uid: str) -> None:
+        """The object is gone, or no target's any more."""
+        for actuator in (*self.floors.values(), self.scale):
+            actuator.forget(uid)
+
     def is_told(self, found: Found) -> bool:
         """Whether the owner is one that carries a condition: it may have annotations, and the number is ours."""
         owner = found.number.owner

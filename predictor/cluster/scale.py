@@ -85,6 +85,10 @@ class ScaleActuator:
                 continue
         raise errors.ConflictError(f"{target.kind} {target.key} changed during each of {TRIES} tries")
 
+    def forget(self, uid: str) -> None:
+        """The workload is gone, or no target any more."""
+        self._proven.discard(uid)
+
     def leave_note(self, workload: Json, target: Target, note: str | None) -> None:
         """Leaves the note of a release on the workload, or takes it away.
 

@@ -3,7 +3,7 @@
 import collections
 import dataclasses
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from models.capacity import warmup
 from models.capacity.warmup import Start, Usual
@@ -98,6 +98,11 @@ class WarmUps:
         """Goes on from what another process knew of target `key`; to be called before the first look at it."""
         with self._lock:
             self._registers.setdefault(key, _Register(known))
+
+    def keep_only(self, keys: Collection[str]) -> None:
+        """Forgets all other targets."""
+        with self._lock:
+            self._registers = {key: one for key, one in self._registers.items() if key in keys}
 
     def usual(self, key: str, running: Iterable[Json], *, now: float, default: float) -> Usual:
         """Takes in the pods of target `key` as they are now; what its starts say, `default` seconds at first.

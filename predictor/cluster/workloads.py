@@ -62,6 +62,7 @@ class ClusterWorkloads:
         self._announcer = Announcer(api if events else None)
         self._autoscaled: set[str] = set()  # targets that an autoscaler scaled when they were looked at
         self._places: dict[str, _Place] = {}
+        self._things: dict[str, owners.Object] = {}  # as in the last place of each target
         self._serving: dict[str, tuple[pods.Serving, ...]] = {}
 
     def observe(self, targets: Sequence[Target], *, now: float) -> Mapping[str, Workload | Refused]:
@@ -168,6 +169,9 @@ class ClusterWorkloads:
         """Forgets all other targets."""
         self._contests.keep_only(keys)
         self._conditions.keep_only(keys)
+        self._warm_ups.keep_only(keys)
+        for key in [key for key in self._things if key not in keys]:
+            self._forget(self._things.pop(key))
         self._autoscaled &= set(keys)
         self._places = {key: place for key, place in self._places.items() if key in keys}
         self._serving = {key: serving for key, serving in self._serving.items() if key in keys}
@@ -192,6 +196,9 @@ class ClusterWorkloads:
         advice = self._advice(target, found, now=now)
         if target.mode is Mode.CONTROL:
             self._tell(target.key, found, advice, now=now)
+        if (before := self._things.get(target.key)) is not None and before != number.thing:
+            self._forget(before)
+        self._things[target.key] = number.thing
         self._places[target.key] = _Place(number.thing, number.owner, found.aim, advice)
         self._serving[target.key] = pods.serving(running)
         usual = self._warm_ups.usual(target.key, running, now=now, default=target.warm_up)
@@ -213,6 +220,10 @@ class ClusterWorkloads:
             rival=self._rival(target, found, advice),
             one_by_one=rollouts.one_by_one(found.aim.kind, found.workload),
         )
+
+    def _forget(self, thing: owners.Object) -> None:
+        self._ownership.forget(thing.uid)
+        self._announcer.forget(thing)
 
     def _started(self, target: Target, found: Found) -> Found:
         """A workload that has no replicas, to be started again by whoever can."""

@@ -131,6 +131,8 @@ class Telemetry:
     def keep_only(self, keys: Collection[str]) -> None:
         """Forgets what was told of all other targets: of one that comes back all is news."""
         self._troubles = {what: state for what, state in self._troubles.items() if what[0] == "tick" or what[1] in keys}
+        if self._diary is not None:
+            self._diary.keep_only(keys)
 
     def _changed(self, *what: str, state: str | None) -> bool:
         """Whether the trouble (None: there is none) is another than last time."""

@@ -133,11 +133,22 @@ def test_the_floor_stays_above_the_idle_count(server: FakeApiServer, workloads: 
 
 def test_the_floor_is_raised_at_once_and_lowered_a_minute_after_the_last_write(workloads: ClusterWorkloads) -> None:
     assert write(workloads, 5) == Written(5)
-    assert write(workloads, 7, after=5) == Written(7)
-    refused = write(workloads, 6, after=60)
+    assert write(workloads, 7, after=30) == Written(7)
+    refused = write(workloads, 6, after=89)
     assert isinstance(refused, Refused)
     assert refused.reason == "TooSoon"
-    assert write(workloads, 6, after=65) == Written(6)
+    assert write(workloads, 6, after=90) == Written(6)
+
+
+def test_raises_within_half_a_minute_become_one_write_and_none_is_lost(
+    server: FakeApiServer, workloads: ClusterWorkloads
+) -> None:
+    """KEDA starts its loop anew at each: at most two a minute, whatever the ticks want."""
+    for tick, wanted in enumerate((4, 5, 6, 8, 9, 9, 9)):
+        outcome = write(workloads, wanted, after=10.0 * tick)
+        assert isinstance(outcome, Written) or outcome.reason == "TooSoon"
+    written = [patch.body["spec"]["minReplicaCount"] for patch in server.written(PATCH)]
+    assert written == [4, 8, 9]
 
 
 def test_without_a_maximum_kedas_own_counts(server: FakeApiServer, workloads: ClusterWorkloads) -> None:

@@ -131,6 +131,28 @@ def test_a_version_that_is_no_longer_known_means_a_new_list(server: FakeApiServe
     await_names(cache, "b")
 
 
+def test_a_watch_that_is_answered_with_410_at_once_means_a_new_list_too(server: FakeApiServer, cache: Cache) -> None:
+    """As an answer to the request, not as an event of a watch that has begun: proxies and old API servers do so."""
+    server.answer("watch pods", 410, times=2)
+    add(server, "a")
+    assert names(cache) == ["a"]
+    waiting.until(lambda: len(server.asked("list pods")) >= 3, within_s=10, what="a list for each")
+    add(server, "b")
+    await_names(cache, "a", "b")
+    watches = server.asked("watch pods")
+    assert len(server.asked("list pods")) == 3
+    assert len({one.query["resourceVersion"] for one in watches[:3]}) == 3  # each from the version of its own list
+
+
+def test_a_410_to_every_watch_is_not_answered_without_a_pause(server: FakeApiServer, cache: Cache) -> None:
+    server.answer("watch pods", 410, times=1_000_000)
+    add(server, "a")
+    names(cache)
+    threading.Event().wait(3.0)
+    assert 2 <= len(server.asked("list pods")) <= 8
+    assert names(cache) == ["a"]
+
+
 def test_a_version_that_is_never_known_is_not_asked_for_without_a_pause(server: FakeApiServer, cache: Cache) -> None:
     server.watches.oldest = 10**9
     add(server, "a")

@@ -243,3 +243,17 @@ def test_a_row_goes_into_the_journal_and_what_is_lost_is_counted(tmp_path: Path)
         recorder.row(examples.entry(), now=1001.0)
         assert desk.value("journal_lost_records") == lost
     assert [one["kind"] for one in read(tmp_path / "journal")] == ["decision", "seen"]
+
+
+def test_what_was_written_down_of_a_target_that_goes_is_forgotten(tmp_path: Path) -> None:
+    """One that comes back is written down at once, as all is news of it."""
+    desk = Desk()
+    book = Journal(tmp_path, Bounds(seconds=DAY, size=1_000_000))
+    recorder = Telemetry(desk.metrics, desk.pulse, desk.clock, Diary(book))
+    recorder.row(examples.entry(), now=1000.0)
+    recorder.keep_only({TARGET.key})
+    recorder.row(examples.entry(), now=1001.0)
+    recorder.keep_only(set())
+    recorder.row(examples.entry(), now=1002.0)
+    book.close()
+    assert [one["at"] for one in read(tmp_path)] == [1000.0, 1000.0, 1002.0, 1002.0]
