@@ -104,6 +104,28 @@ def test_an_unknown_metric_means_no_scaling() -> None:
     assert (decision.replicas, decision.reason) == (4, Reason.HELD_UNKNOWN)
 
 
+@pytest.mark.parametrize("rules", [None, behavior.Behavior()])
+def test_a_floor_lowered_while_metrics_are_broken_drops_nothing_until_they_are_back(
+    rules: behavior.Behavior | None,
+) -> None:
+    """Ten syncs at a floor of 10, which then falls to 2 with the metric gone: all 10 stay for as long as it is gone.
+
+    Once it is back it asks for 4 / 2 = 2, and never asked for more: the whole drop comes at once.
+    """
+    rule = hpa.Hpa(hpa.HpaSettings(rules=rules))
+    assert walk(rule, [4.0] * 10, replicas=10, bounds=(10, 100)) == [10] * 10
+    assert walk(rule, [None] * 40, replicas=10, bounds=(2, 100), start=150) == [10] * 40
+    assert walk(rule, [4.0], replicas=10, bounds=(2, 100), start=750) == [2]
+
+
+def test_a_floor_raised_while_metrics_are_broken_acts_and_is_held_there() -> None:
+    """Bounds come before metrics: up to 6 without one, and no further down than that once it is lowered again."""
+    rule = hpa.Hpa(hpa.HpaSettings())
+    assert walk(rule, [None] * 3, replicas=2, bounds=(6, 100)) == [6, 6, 6]
+    lowered = rule.decide(seen(None, now=45, replicas=6, bounds=(1, 100)))
+    assert (lowered.replicas, lowered.wanted, lowered.reason) == (6, None, Reason.HELD_UNKNOWN)
+
+
 def test_a_scale_down_policy_limits_each_period() -> None:
     slow = behavior.Behavior(down=behavior.Direction(0, (behavior.Policy(PODS, 2, 60),)))
     assert walk(hpa.Hpa(hpa.HpaSettings(rules=slow)), [0.0] * 9, replicas=10) == [8, 8, 8, 8, 6, 6, 6, 6, 4]

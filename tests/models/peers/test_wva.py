@@ -85,6 +85,23 @@ def test_v1_on_a_target_adds_one_replica_a_warm_up() -> None:
     assert rule.decide(seen((*full, *pods((0.95, 20))), replicas=3, now=60.0)).replicas == 4
 
 
+def stuck(*reporting: tuple[float, float], pods_stuck: int) -> Observation:
+    """Ready pods by KV usage and queue, and some that wait for a node for ever."""
+    lost = tuple(Pod(f"lost-{k}", ready=False, pending=True) for k in range(pods_stuck))
+    replicas = len(reporting) + pods_stuck
+    found = seen((*pods(*reporting), *lost), replicas=replicas)
+    return dataclasses.replace(found, supply=Supply(len(reporting), warming=0, stuck=pods_stuck))
+
+
+def test_v1_holds_for_ever_for_a_pod_that_is_stuck() -> None:
+    """Pending is current less ready, whatever it waits for: one lost pod stops the model in both directions."""
+    rule = Saturation()
+    full, idle = stuck((0.95, 20), (0.95, 20), pods_stuck=1), stuck((0.0, 0), (0.0, 0), pods_stuck=1)
+    day = [rule.decide(at(full, 15.0 * k)).replicas for k in range(0, 5760, 240)]
+    assert set(day) == {3}
+    assert rule.decide(at(idle, 86_400.0)).replicas == 3
+
+
 def test_v1_takes_the_largest_of_a_minute_by_replica() -> None:
     rule = Saturation()
     rule.decide(seen(pods((0.75, 0), (0.75, 0)), replicas=2))
@@ -192,6 +209,14 @@ def test_v2_on_a_target_counts_ready_but_unscraped_pods_as_no_supply() -> None:
     """Two of three report at .8: 160,000 / .85 = 188,235 against 2 x 80,000; the third is neither seen nor pending."""
     rule = Tokens(V2)
     assert rule.decide(seen(pods((0.8, 0), (0.8, 0), None), replicas=3)).replicas == 4
+
+
+def test_v2_counts_a_stuck_pod_as_supply_for_ever() -> None:
+    """Two report at .8: 160,000 / .85 = 188,235. Three of 80,000 would do, and the third is stuck: nothing is added."""
+    rule = Tokens(V2)
+    day = [rule.decide(at(stuck((0.8, 0), (0.8, 0), pods_stuck=1), 15.0 * k)).replicas for k in range(0, 5760, 240)]
+    assert set(day) == {3}
+    assert Tokens(V2).decide(stuck((0.8, 0), (0.8, 0), pods_stuck=0)).replicas == 3
 
 
 def test_v2_on_a_target_averages_lengths_over_five_minutes() -> None:
