@@ -50,6 +50,15 @@ class Announcer:
             self._told[thing, reason] = at
         self._send(thing, _object(thing, kind="Warning", reason=reason, message=message, at=at))
 
+    def tell_once(self, thing: Object, *, reason: str, message: str, at: float) -> None:
+        """What there is to know of an object, once for as long as it is known; to the log as well."""
+        with self._lock:
+            if (thing, reason) in self._told:
+                return
+            self._told[thing, reason] = at
+        _log.info(message, reason=reason, namespace=thing.namespace)
+        self._send(thing, _object(thing, kind="Normal", reason=reason, message=message, at=at))
+
     def tell_stuck(self, thing: Object, stuck: Sequence[Stuck], *, at: float) -> None:
         """An Event about pods that do not get Ready, unless the same reasons were told a moment ago."""
         reasons = tuple(sorted({one.reason for one in stuck}))

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import structlog
 
-from predictor.cluster import client, errors, fields, hpa, marks, resources, scaling
+from predictor.cluster import client, errors, fields, gitops, hpa, marks, resources, scaling
 from predictor.cluster.conditions import Condition
 from predictor.cluster.errors import NotOursError
 from predictor.cluster.fields import Json
@@ -161,10 +161,20 @@ class Ownership:
         """Writes how the target fares onto the owner. Raises any ClusterError."""
         self.floors[found.number.owner].tell(found.thing, condition, now=now)
 
+    def notice(self, found: Found) -> str:
+        """What is to be said of the object's being applied from a repository; empty where it is not."""
+        mark = gitops.mark(found.thing)
+        if mark is None:
+            return ""
+        number = found.number
+        path = ("spec", "replicas") if number.owner is Owner.SCALE else self.floors[number.owner].kind.path
+        return gitops.notice(mark, kind=number.thing.kind, name=number.thing.name, field=".".join(path))
+
     def forget(self, uid: str) -> None:
         """The object is gone, or no target's any more."""
-        for actuator in (*self.floors.values(), self.scale):
+        for actuator in self.floors.values():
             actuator.forget(uid)
+        self.scale.forget(uid)
 
     def is_told(self, found: Found) -> bool:
         """Whether the owner is one that carries a condition: it may have annotations, and the number is ours."""

@@ -6,16 +6,18 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import structlog
 
 from models.policy.decision import Decision
-from predictor.cluster import client, conditions, contest, errors, fields, gpus, marks, owners, pods, rollouts, scaling
+from predictor.cluster import client, conditions, contest, errors, fields, gpus, marks, pods, rollouts, scaling
 from predictor.cluster.conditions import Condition, Conditions, State
 from predictor.cluster.contest import Contests
 from predictor.cluster.events import Announcer
 from predictor.cluster.inventory import Inventory, Lister, Stocktaking
+from predictor.cluster.owners import Object
 from predictor.cluster.ownership import Found, Ownership
 from predictor.cluster.warmups import Remembered, WarmUps
 from predictor.ports import Owner, Refused, Workload, Written
 from predictor.targets import Mode, Target
 
+APPLIED = "AppliedByGitOps"  # reason of the Event about an object that comes from a repository
 PASSING = (errors.ConflictError, errors.NotLeaderError, errors.UnreachableError, errors.TooManyRequestsError)
 # Refusals that say nothing of the target: the next tick tries again.
 
@@ -24,12 +26,16 @@ _log = structlog.get_logger(__name__)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a target's number was found at the last look, and why it is left alone, if it is."""
+    """Where a target's number was found at the last look, and why it is left alone, if it is.
 
-    thing: owners.Object
+    `notice` is what is to be told with the first write.
+    """
+
+    thing: Object
     owner: Owner
     aim: Target
     advice: errors.NotOursError | None
+    notice: str = ""
 
 
 class ClusterWorkloads:
@@ -62,7 +68,7 @@ class ClusterWorkloads:
         self._announcer = Announcer(api if events else None)
         self._autoscaled: set[str] = set()  # targets that an autoscaler scaled when they were looked at
         self._places: dict[str, _Place] = {}
-        self._things: dict[str, owners.Object] = {}  # as in the last place of each target
+        self._things: dict[str, Object] = {}  # as in the last place of each target
         self._serving: dict[str, tuple[pods.Serving, ...]] = {}
 
     def observe(self, targets: Sequence[Target], *, now: float) -> Mapping[str, Workload | Refused]:
@@ -97,6 +103,8 @@ class ClusterWorkloads:
             return _refused(error)
         self._contests.wrote(target.key, place.thing.uid, stands)
         self._conditions.wrote(target.key, now=now)
+        if place.notice:
+            self._announcer.tell_once(place.thing, reason=APPLIED, message=place.notice, at=now)
         return Written(stands)
 
     def serving(self, target: Target) -> tuple[pods.Serving, ...]:
@@ -199,7 +207,8 @@ class ClusterWorkloads:
         if (before := self._things.get(target.key)) is not None and before != number.thing:
             self._forget(before)
         self._things[target.key] = number.thing
-        self._places[target.key] = _Place(number.thing, number.owner, found.aim, advice)
+        notice = "" if target.gitops_ignored else self._ownership.notice(found)
+        self._places[target.key] = _Place(number.thing, number.owner, found.aim, advice, notice)
         self._serving[target.key] = pods.serving(running)
         usual = self._warm_ups.usual(target.key, running, now=now, default=target.warm_up)
         return Workload(
@@ -221,7 +230,7 @@ class ClusterWorkloads:
             one_by_one=rollouts.one_by_one(found.aim.kind, found.workload),
         )
 
-    def _forget(self, thing: owners.Object) -> None:
+    def _forget(self, thing: Object) -> None:
         self._ownership.forget(thing.uid)
         self._announcer.forget(thing)
 
