@@ -1,6 +1,6 @@
-"""KEDA for real, asking the external scaler of a running Floorcast: its operator, its adapter, the HPAs it makes."""
+"""KEDA for real, asking the external scaler of a running Floorcast, or Prometheus: operator, adapter, their HPAs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,36 +12,49 @@ from tests.cluster import audit as audit_log
 from tests.cluster import kubectl as kubectl_tool
 from tests.cluster.floorcast import Service
 from tests.cluster.needed import CONCURRENCY, Needed
-from tests.servers import waiting
+from tests.servers import prometheus, waiting
 
-KINDS = ("external", "external-push")  # each names the workload that it scales
+KINDS = ("external", "external-push")  # of triggers that ask the scaler; each names the workload that it scales
+METRIC = "prometheus"  # the kind that asks Prometheus for the metric
 MINIMUM, MAXIMUM = 2, 12
 STABILISATION_S = 10.0  # after which the rig's HPA lowers
 RECOMMENDED = "floorcast_recommended_replicas"
 TOLERANCE = 0.1  # of an HPA
+Trigger = dict[str, Any]
 PATIENCE_S = 180.0  # for KEDA to ask, the HPA to look and the API server to answer, on a machine with other work
 
 
+def scalers(address: str, *, authentication: str = "") -> dict[str, Trigger]:
+    """The triggers that ask the external scaler; with the name of a TriggerAuthentication over TLS."""
+    more = {"authenticationRef": {"name": authentication}} if authentication else {}
+    encrypted = {"enableTLS": "true"} if authentication else {}
+    return {
+        kind: {"type": kind, "metadata": {"scalerAddress": address, "target": kind, **encrypted}, **more}
+        for kind in KINDS
+    }
+
+
+def by_metric(namespace: str, address: str) -> dict[str, Trigger]:
+    """The trigger of docs/publishing.md that asks Prometheus."""
+    query = f'max({RECOMMENDED}{{target="{namespace}/{METRIC}"}})'
+    asked = {"serverAddress": address, "query": query, "threshold": "1", "ignoreNullValues": "false"}
+    return {METRIC: {"type": METRIC, "metadata": asked}}
+
+
 class Scaled:
-    """A Deployment for each kind of trigger, as KEDA scales it by what the service answers.
+    """A Deployment for each trigger, by its name, as KEDA scales it by what is answered."""
 
-    With the name of a TriggerAuthentication KEDA asks over TLS.
-    """
-
-    def __init__(self, kubectl: kubectl_tool.Kubectl, namespace: str, *, authentication: str = "") -> None:
+    def __init__(self, kubectl: kubectl_tool.Kubectl, namespace: str, triggers: Mapping[str, Trigger]) -> None:
         self._kubectl = kubectl
         self._namespace = namespace
-        self._more = {"authenticationRef": {"name": authentication}} if authentication else {}
-        self._encrypted = {"enableTLS": "true"} if authentication else {}
+        self._triggers = triggers
 
-    def apply(self, address: str) -> None:
-        workloads = [manifests.Workload(self._namespace, kind, replicas=MINIMUM, gpus=0) for kind in KINDS]
+    def apply(self) -> None:
+        workloads = [manifests.Workload(self._namespace, kind, replicas=MINIMUM, gpus=0) for kind in self._triggers]
         self._kubectl.apply([manifests.deployment(one) for one in workloads])
-        self._kubectl.apply([self._scaled_object(kind, address) for kind in KINDS])
+        self._kubectl.apply([self._scaled_object(kind) for kind in self._triggers])
 
-    def _scaled_object(self, kind: str, address: str) -> dict[str, Any]:
-        metadata = {"scalerAddress": address, "target": kind, **self._encrypted}
-        trigger = {"type": kind, "metadata": metadata, **self._more}
+    def _scaled_object(self, kind: str) -> dict[str, Any]:
         return {
             "apiVersion": "keda.sh/v1alpha1",
             "kind": "ScaledObject",
@@ -51,7 +64,7 @@ class Scaled:
                 "pollingInterval": 2,
                 "minReplicaCount": MINIMUM,
                 "maxReplicaCount": MAXIMUM,
-                "triggers": [trigger],
+                "triggers": [self._triggers[kind]],
             },
         }
 
@@ -63,7 +76,7 @@ class Scaled:
         """Every workload has what the service says now, which is one of these, as nearly as an HPA looks."""
 
         def follows() -> bool:
-            said = {kind: service.metric(RECOMMENDED, target=f"{self._namespace}/{kind}") for kind in KINDS}
+            said = {kind: service.metric(RECOMMENDED, target=f"{self._namespace}/{kind}") for kind in self._triggers}
             runs = self.replicas()
             return all(
                 number in count and abs(runs[kind] - number) <= TOLERANCE * number for kind, number in said.items()
@@ -74,19 +87,21 @@ class Scaled:
     def await_errors(self) -> None:
         """Every HPA says that it has no number."""
         waiting.until(
-            lambda: self._scaling() == ["False"] * len(KINDS), within_s=PATIENCE_S, what="errors in the HPAs", every_s=1
+            lambda: self._scaling() == ["False"] * len(self._triggers),
+            within_s=PATIENCE_S,
+            what="errors in the HPAs",
+            every_s=1,
         )
 
-    def await_told(self, *parts: str) -> None:
-        """Events of every ScaledObject hold all of these."""
+    def await_told(self, parts: Mapping[str, str]) -> None:
+        """Events of each ScaledObject say what is named for its kind."""
 
         def told() -> bool:
             events = self._kubectl.json("get", "events", f"--namespace={self._namespace}")["items"]
-            said = {
-                kind: [one["message"] for one in events if one["involvedObject"]["name"] == f"by-{kind}"]
-                for kind in KINDS
-            }
-            return all(any(all(part in text for part in parts) for text in said[kind]) for kind in KINDS)
+            return all(
+                any(part in one["message"] for one in events if one["involvedObject"]["name"] == f"by-{kind}")
+                for kind, part in parts.items()
+            )
 
         waiting.until(told, within_s=PATIENCE_S, what=f"{parts} in the ScaledObjects' events", every_s=1)
 
@@ -107,11 +122,11 @@ class Scaled:
         return [one["status"] for one in told if one["type"] == "ScalingActive"]
 
 
-def settings(namespace: str, prometheus: str, kubeconfig: Path | None, **scaler: object) -> dict[str, Any]:
+def settings(namespace: str, source: str, kubeconfig: Path | None, **scaler: object) -> dict[str, Any]:
     """Shadow mode: nothing but the scaler brings the number to anybody."""
     return {
         "mode": "shadow",
-        "source": {"prometheus": {"url": prometheus, "timeout": 2, "budget": 2}},
+        "source": {"prometheus": {"url": source, "timeout": 2, "budget": 2}},
         "kubernetes": {"kubeconfig": str(kubeconfig)},
         "loops": {"slow": 5, "fast": 1},
         "server": {"host": "127.0.0.1", "port": 0},
@@ -124,14 +139,14 @@ def settings(namespace: str, prometheus: str, kubeconfig: Path | None, **scaler:
         },
         "targets": [
             {"namespace": namespace, "name": kind, "model": kind, "capacity": {"concurrency": CONCURRENCY}}
-            for kind in KINDS
+            for kind in (*KINDS, METRIC)
         ],
     }
 
 
 @pytest.fixture
 def needed(namespace: str) -> Iterator[Needed]:
-    known = Needed((namespace, name) for name in KINDS)
+    known = Needed((namespace, name) for name in (*KINDS, METRIC))
     with known.api:
         yield known
 
@@ -142,6 +157,18 @@ def service(cluster: plane.ControlPlane, namespace: str, needed: Needed, tmp_pat
     access = accounts.login(cluster, namespace, "floorcast", [Purpose.OBSERVE])
     with Service(tmp_path, settings(namespace, needed.api.url, access.kubeconfig)) as running:
         yield running
+
+
+@pytest.fixture
+def published(service: Service, tmp_path: Path) -> Iterator[str]:
+    """Address of a Prometheus that scrapes the service."""
+    job = prometheus.at("floorcast", service.url.removeprefix("http://"), interval_s=1.0)
+    with prometheus.PrometheusServer(tmp_path / "prometheus", [job]) as server:
+        yield server.url
+
+
+def scaler_of(service: Service) -> str:
+    return f"127.0.0.1:{service.said('external scaler started')['port']}"
 
 
 def trusting(namespace: str, authority: certificates.Pair) -> list[dict[str, Any]]:
@@ -179,25 +206,31 @@ def test_keda_asks_over_tls_and_shows_a_certificate_of_its_own(
     told = settings(namespace, needed.api.url, access.kubeconfig, **{key: str(path) for key, path in files.items()})
     needed.replicas = 5
     cluster.kubectl.apply(trusting(namespace, authority))
-    scaled = Scaled(cluster.kubectl, namespace, authentication="floorcast")
     with Service(tmp_path, told) as service:
-        scaled.apply(f"127.0.0.1:{service.said('external scaler started')['port']}")
+        scaled = Scaled(cluster.kubectl, namespace, scalers(scaler_of(service), authentication="floorcast"))
+        scaled.apply()
         scaled.await_number(service, range(5, MAXIMUM))
 
 
 @pytest.mark.usefixtures("keda")
 @pytest.mark.timeout(900, func_only=True)
 def test_keda_follows_the_number_and_keeps_it_when_there_is_none(
-    kubectl: kubectl_tool.Kubectl, namespace: str, needed: Needed, service: Service, audit: audit_log.AuditLog
+    kubectl: kubectl_tool.Kubectl,
+    namespace: str,
+    needed: Needed,
+    service: Service,
+    published: str,
+    audit: audit_log.AuditLog,
 ) -> None:
-    since, scaled = audit.mark(), Scaled(kubectl, namespace)
-    needed.replicas = 5
-    scaled.apply(f"127.0.0.1:{service.said('external scaler started')['port']}")
-    scaled.await_number(service, range(5, MAXIMUM))
+    since = audit.mark()
+    scaled = Scaled(kubectl, namespace, {**scalers(scaler_of(service)), **by_metric(namespace, published)})
+    needed.replicas = 3  # a forecast that knows no past allows for an eighth more, which these three have
+    scaled.apply()
+    scaled.await_number(service, range(3, MAXIMUM))
 
     needed.silent = True  # the signals are unknown: an error, and not the number of before
     scaled.await_errors()
-    scaled.await_told("HeldUnknownSignals")
+    scaled.await_told({**dict.fromkeys(KINDS, "HeldUnknownSignals"), METRIC: "the result is empty"})
     scaled.stand()
     needed.silent, needed.replicas = False, 8
     scaled.await_number(service, range(8, MAXIMUM + 1))
