@@ -44,11 +44,11 @@ def observed(workloads: ClusterWorkloads) -> Workload:
 def test_an_inference_service_is_found_by_its_name_and_by_its_deployment(
     server: FakeApiServer, workloads: ClusterWorkloads
 ) -> None:
-    for aim in (AIM, target("llama-predictor")):
-        state = workloads.observe([aim], now=NOW)[aim.key]
+    for aim, now in ((AIM, NOW), (target("llama-predictor"), NOW + 100)):
+        state = workloads.observe([aim], now=now)[aim.key]
         assert isinstance(state, Workload)
         assert (state.owner, state.standing, state.maximum) == (Owner.KSERVE, 2, 8)
-        assert workloads.write(aim, 5, seen=state, now=NOW) == Written(5)
+        assert workloads.write(aim, 5, seen=state, now=now) == Written(5)
         assert workloads.release(aim) == Written(2)
     assert {request.resource for request in server.requests if request.verb == "patch"} == {SERVICES}
 
