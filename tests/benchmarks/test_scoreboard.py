@@ -1,5 +1,6 @@
 """The scoreboard's own maths, that it resumes, and a whole run on two tiny generated traces."""
 
+import dataclasses
 import gzip
 import json
 from collections.abc import Callable, Mapping
@@ -287,6 +288,15 @@ def test_rivals_that_are_near_are_told_cheapest_first_with_the_kind_of_load() ->
         ("surging", near.UNANNOUNCED, "static 0.75"),
         ("unseen", near.UNANNOUNCED, "static alone"),
     ]
+
+
+def test_where_not_even_the_clairvoyant_gets_there_the_load_is_not_called_surging() -> None:
+    told = dataclasses.replace(
+        near_race("long answers", 20.0, hpa_in_flight=10.0),
+        points={"oracle": points((10, 0.5)), "floorcast": points((20, 0.01)), "hpa-in-flight": points((10, 0.01))},
+    )
+    assert near.kind([told]) == near.UNTOLD
+    assert near.rivals(told) == [("hpa-in-flight", 0.5)]
 
 
 def test_where_nobody_is_near_that_is_said() -> None:
