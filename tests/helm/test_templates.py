@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+import jsonschema
 import kubernetes_validate
 import pytest
 import yaml
@@ -12,13 +13,13 @@ from predictor.cluster import permissions
 from predictor.cluster.permissions import Purpose
 from predictor.ports import Owner
 from tests.cluster import chart
+from tests.helm import operators
 from tests.helm.conftest import Chart
 from tests.helm.matrix import EVERYTHING, IN_LLM, MATRIX, TARGET
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120, func_only=True)]
 
 VERSIONS = ("1.28", "1.33", "1.37")  # the oldest that Chart.yaml allows, one between, the newest with a schema here
-OPERATORS = "monitoring.coreos.com/v1"  # their kinds are no part of Kubernetes
 SCOPED = {"ClusterRole", "ClusterRoleBinding"}
 Json = dict[str, Any]
 
@@ -73,9 +74,25 @@ def test_lint_finds_nothing(rendered: Chart) -> None:
 
 def test_every_object_is_valid_for_every_version(objects: list[Json]) -> None:
     for one in objects:
-        if one["apiVersion"] != OPERATORS:
+        if one["apiVersion"] in operators.APIS:
+            operators.validate(one)
+        else:
             for version in VERSIONS:
                 kubernetes_validate.validate(one, version, strict=True)
+
+
+@pytest.mark.parametrize("kind", ["ServiceMonitor", "PodMonitor", "PrometheusRule"])
+def test_an_object_for_the_prometheus_operator_with_anything_wrong_in_it_is_found(rendered: Chart, kind: str) -> None:
+    def check(**changed: object) -> None:
+        (one,) = of(yaml.safe_load(yaml.safe_dump(rendered(EVERYTHING))), kind)
+        spec = one["spec"]
+        (spec.get("endpoints") or spec.get("podMetricsEndpoints") or spec["groups"][0]["rules"])[0].update(changed)
+        operators.validate(one)
+
+    check()
+    for wrong in ({"porrt": "http"}, {"for" if kind == "PrometheusRule" else "interval": "15 s"}):
+        with pytest.raises(jsonschema.ValidationError, match=r"porrt|15 s"):
+            check(**wrong)
 
 
 def test_every_object_has_its_namespace_its_labels_and_a_name_of_its_own(objects: list[Json]) -> None:
