@@ -109,10 +109,13 @@ def test_every_object_has_its_namespace_its_labels_and_a_name_of_its_own(objects
 
 
 def test_every_pod_meets_the_restricted_profile(objects: list[Json]) -> None:
+    """Every control of the Pod Security Standards, those of the baseline too; up to the host of a probe of 1.34."""
     for pod in pod_specs(objects):
         assert pod["securityContext"]["runAsNonRoot"] is True
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-        assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
+        # No user 0, no sysctls, no options of SELinux, AppArmor or Windows.
+        assert set(pod["securityContext"]) <= {"runAsNonRoot", "seccompProfile", "fsGroup"}
+        assert not {"hostNetwork", "hostPID", "hostIPC", "initContainers", "ephemeralContainers"} & set(pod)
         assert all(
             set(volume) <= {"name", "configMap", "secret", "emptyDir", "persistentVolumeClaim"}
             for volume in pod["volumes"]
@@ -123,6 +126,11 @@ def test_every_pod_meets_the_restricted_profile(objects: list[Json]) -> None:
                 "readOnlyRootFilesystem": True,
                 "capabilities": {"drop": ["ALL"]},
             }
+            assert not any("hostPort" in one for one in container.get("ports", []))
+            assert "lifecycle" not in container
+            probes = [container[key] for key in container if key.endswith("Probe")]
+            assert not any("host" in asked for probe in probes for asked in probe.values() if isinstance(asked, dict))
+    assert "container.apparmor.security.beta.kubernetes.io" not in yaml.safe_dump(objects)
 
 
 def test_no_secret_is_an_argument_or_a_variable(objects: list[Json]) -> None:
