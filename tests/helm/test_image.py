@@ -1,11 +1,15 @@
-"""The image, as far as it can be known without a container engine: its recipe linted, its steps run."""
+"""The image, as far as it goes without a container engine: its recipe linted, its wheel built twice, its steps run."""
 
+import datetime as dt
 import fnmatch
+import hashlib
 import json
+import os
 import re
 import shlex
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -82,6 +86,44 @@ def test_a_step_is_read_with_its_continuation_and_without_comments() -> None:
         ("RUN", "one && two", 1),
         ("COPY", "a b ./", 1),
     ]
+
+
+# ------------------------------------------------------------------------------------------------- the same bytes again
+
+
+def wheel(root: Path, *, age: float, mode: int, environment: dict[str, str]) -> Path:
+    """Our wheel by the Dockerfile's own words, from files that were written so many seconds ago with that mode.
+
+    Only the builder's pip is another: that of this environment, which has the same build backend by the same lock.
+    """
+    pip = root / "opt/build/bin/pip"
+    pip.parent.mkdir(parents=True)
+    pip.symlink_to(Path(sys.executable).with_name("pip"))
+    builder = dockerfile.Builder(CHECKOUT, root, environment)
+    steps = [step for step in STEPS if step.stage == 1 and step.name != "FROM"]
+    (command,) = (part for step in steps for part in step.text.split("&&") if "pip wheel" in part)
+    given = [step for step in steps if step.name in ("ARG", "WORKDIR", "COPY")]
+    builder.run(given)
+    for path in (root / "src").rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            path.chmod(mode)
+            os.utime(path, (path.stat().st_mtime - age,) * 2)
+    builder.run([*(step for step in given if step.name != "COPY"), dockerfile.Step("RUN", command, 1)])
+    (made,) = (root / "opt/wheel").glob("*.whl")
+    return made
+
+
+def test_the_same_commit_gives_the_same_wheel_wherever_and_whenever_it_is_built(tmp_path: Path) -> None:
+    here = wheel(tmp_path / "a", age=0, mode=0o644, environment={"TZ": "UTC", "PYTHONHASHSEED": "1"})
+    there = wheel(
+        tmp_path / "another/folder", age=1e7, mode=0o664, environment={"TZ": "Asia/Tokyo", "PYTHONHASHSEED": "2"}
+    )
+    assert here.name == there.name
+    assert hashlib.sha256(here.read_bytes()).digest() == hashlib.sha256(there.read_bytes()).digest()
+    (epoch,) = (text.partition("=")[2] for text in of("ARG") if text.startswith("SOURCE_DATE_EPOCH="))
+    with zipfile.ZipFile(here) as packed:
+        times = {dt.datetime(*one.date_time, tzinfo=dt.UTC).timestamp() for one in packed.infolist()}
+    assert times == {float(epoch)}
 
 
 # ------------------------------------------------------------------------------------------------------ its steps, run
