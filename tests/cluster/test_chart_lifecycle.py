@@ -4,17 +4,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 
 from predictor.cluster import marks
 from tests.cluster import audit as audit_log
-from tests.cluster import chart, kubectl, kubelet, manifests, plane, roles
+from tests.cluster import chart, kubelet, manifests, plane, roles
 from tests.cluster.test_chart_run import SILENT, await_alive
-from tests.helm.matrix import MATRIX, TARGET
+from tests.helm.matrix import TARGET
 from tests.servers import waiting
 
 PATIENCE_S = 300  # for a process to be started and to end, on a machine with other work
-OF_OPERATORS = "monitoring.coreos.com/v1"  # kinds that are not installed here
 
 
 class Cluster:
@@ -77,18 +75,6 @@ def test_a_misspelt_key_is_refused_before_anything_is_made(installation: tuple[C
         with pytest.raises(chart.HelmError, match="additional properties"):
             made.do("install", values=wrong)
     assert made.left(made.home, made.namespace) == []
-
-
-def test_the_api_server_takes_every_object_of_the_matrix(
-    installation: tuple[Cluster, kubelet.Kubelet], kubectl: kubectl.Kubectl
-) -> None:
-    made, _ = installation
-    for name in ("llm", "search"):
-        kubectl.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}])
-    for told in MATRIX.values():
-        text = made.do("template", values=told)
-        objects = [one for one in yaml.safe_load_all(text) if one and one["apiVersion"] != OF_OPERATORS]
-        kubectl("apply", "--server-side", "--dry-run=server", "--filename=-", stdin=yaml.safe_dump_all(objects))
 
 
 @pytest.mark.timeout(900, func_only=True)
