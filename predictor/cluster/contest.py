@@ -5,8 +5,10 @@ or a GitOps tool that will go on for ever, and two writers that take turns are w
 advised on for `STAND_BACK` seconds, then tried again. At most two writes of the number and one note go into a contest.
 """
 
+import contextlib
 import dataclasses
-from collections.abc import Callable, Collection
+import threading
+from collections.abc import Callable, Collection, Iterator
 
 from predictor.cluster import marks
 from predictor.cluster.errors import ContestedError
@@ -20,13 +22,19 @@ NOBODY = "somebody whom the API server does not name"
 
 @dataclasses.dataclass(slots=True)
 class _Story:
-    """What happened to our writes to one object."""
+    """What happened to our writes to one object.
+
+    `turns` counts the writes that were begun and those that ended, `told` says that the note needs no other try, and
+    `noted` that it is on the object.
+    """
 
     uid: str
     written: int | None = None
+    turns: int = 0
     reverts: list[float] = dataclasses.field(default_factory=list)
     rival: str = ""
     until: float = float("-inf")
+    told: bool = False
     noted: bool = False
 
 
@@ -38,46 +46,65 @@ class Look:
         uid: of the object that carries it.
         standing: the number.
         noted: whether our note about the contest is on the object.
+        manager: the field manager who set the number; empty where that is not known.
     """
 
     uid: str
     standing: int
     noted: bool = False
+    manager: str = ""
 
 
 class Contests:
     """The stories of all targets. What is read may be older than our write, so a change is confirmed before it counts.
 
-    Not for several threads at once, except for different targets.
+    Two loops look, and one of them may write meanwhile: what was read across a write tells nothing, and a change that
+    both see is one. Safe to use from several threads.
     """
 
     def __init__(self) -> None:
         self._stories: dict[str, _Story] = {}
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def writing(self, key: str, uid: str) -> Iterator[None]:
+        """While the object that carries the number of target `key` is written; `wrote` belongs inside."""
+        with self._lock:
+            story = self._of(key, uid)
+            story.turns += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                story.turns += 1
 
     def wrote(self, key: str, uid: str, number: int) -> None:
         """We wrote `number` to the object that carries the number of target `key`."""
-        story = self._of(key, uid)
-        story.written, story.noted, story.until = number, False, float("-inf")
+        with self._lock:
+            story = self._of(key, uid)
+            story.written, story.told, story.noted, story.until = number, False, False, float("-inf")
 
-    def look(
-        self, key: str, look: Look, *, now: float, confirm: Callable[[], tuple[int, str]]
-    ) -> ContestedError | None:
+    def look(self, key: str, look: Look, *, now: float, confirm: Callable[[], Look]) -> ContestedError | None:
         """Takes in what was read; the contest, while there is one.
 
         Args:
             key: target.
             look: what was read.
             now: Unix time, seconds.
-            confirm: reads the number and its field manager once more, from the API server itself.
+            confirm: looks once more, at the API server itself.
         """
-        story = self._stories.get(key)
-        if story is None or story.uid != look.uid:
-            self.forget(key)
-            return None
-        if story.noted and not look.noted:  # somebody took the note away: try again
-            story.noted, story.until = False, float("-inf")
-        if story.written is not None and look.standing != story.written:
-            self._compare(story, *confirm(), now=now)
+        with self._lock:
+            story = self._stories.get(key)
+            if story is None or story.uid != look.uid:
+                self._stories.pop(key, None)
+                return None
+            turns = story.turns
+            doubted = turns % 2 == 0 and _differs(story, look)
+        if doubted:
+            sure = confirm()
+            with self._lock:
+                if story.turns == turns:
+                    _take_in(story, sure, now=now)
         return _contest(story) if now < story.until else None
 
     def rival(self, key: str) -> str:
@@ -88,10 +115,14 @@ class Contests:
     def to_note(self, key: str, *, now: float) -> str:
         """The note for the object of a contest that none was left for yet; empty where none is due."""
         story = self._stories.get(key)
-        if story is None or story.noted or now >= story.until:
+        if story is None or story.told or now >= story.until:
             return ""
-        story.noted = True
         return marks.paused(f"{CHANGED_BY}{story.rival}", until=story.until)
+
+    def told(self, key: str, *, noted: bool) -> None:
+        """The note of target `key` was left on the object, or need not be tried again."""
+        if (story := self._stories.get(key)) is not None:
+            story.told, story.noted = True, noted
 
     def forget(self, key: str) -> None:
         """Forgets what was written for a target: its number changed hands for another reason."""
@@ -107,11 +138,22 @@ class Contests:
             story = self._stories[key] = _Story(uid)
         return story
 
-    @staticmethod
-    def _compare(story: _Story, standing: int, manager: str, *, now: float) -> None:
-        if standing == story.written:
-            return
-        story.written, story.rival = None, manager or NOBODY
+
+def _differs(story: _Story, look: Look) -> bool:
+    changed = story.written is not None and look.standing != story.written
+    return changed or (story.noted and not look.noted)
+
+
+def _take_in(story: _Story, sure: Look, *, now: float) -> None:
+    """What the API server itself says."""
+    if not _differs(story, sure):
+        return
+    if story.noted and not sure.noted:  # somebody took the note away: try again
+        story.told, story.noted, story.until = False, False, float("-inf")
+    elif marks.is_ours(sure.manager):  # another Floorcast led meanwhile
+        story.written = sure.standing
+    else:
+        story.written, story.rival = None, sure.manager or NOBODY
         story.reverts = [at for at in story.reverts if 0 <= now - at <= WINDOW] + [now]
         if len(story.reverts) >= REVERTS:
             story.until, story.reverts = now + STAND_BACK, []

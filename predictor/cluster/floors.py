@@ -7,6 +7,7 @@ from typing import Protocol
 
 from predictor.cluster import client, errors, fields, marks
 from predictor.cluster.conditions import Condition, State
+from predictor.cluster.contest import Look
 from predictor.cluster.errors import NotOursError
 from predictor.cluster.fields import Json
 from predictor.cluster.marks import Marks
@@ -88,10 +89,11 @@ class FloorActuator:
             managers=fields.managers_of(thing, *self.kind.path),
         )
 
-    def read(self, thing: Object) -> tuple[int, str]:
-        """The floor that stands at this moment, and the field manager who set it."""
+    def read(self, thing: Object) -> Look:
+        """The floor that stands at this moment, and who set it."""
         found = self._read(thing)
-        return self.minimum(found), self.manager(found)
+        noted = marks.pause(found, marks.SHADOWED) is not None
+        return Look(fields.uid(found), self.minimum(found), noted=noted, manager=self.manager(found))
 
     def write(self, target: Target, replicas: int, *, thing: Object, seen: Workload, now: float) -> int:
         """Sets the floor within the object's bounds. What changed beside it is no reason to give up."""
@@ -136,12 +138,13 @@ class FloorActuator:
             return self._verify(thing, self.kind.default if expected is None else expected)
         raise errors.ConflictError(f"{self._named(thing.name)} changed during each of {TRIES} tries to release it")
 
-    def step_back(self, thing: Object, note: str) -> None:
-        """Leaves the number to whoever keeps changing it, and says so on the object, where that may be."""
+    def step_back(self, thing: Object, note: str) -> bool:
+        """Leaves the number to whoever keeps changing it; whether that could be said on the object."""
         if not self.kind.annotated:
-            return
+            return False
         change = {"metadata": {"annotations": {**marks.annotations(None), marks.SHADOWED: note}}}
         self._api.patch(self.kind.resource, change, namespace=thing.namespace, name=thing.name)
+        return True
 
     def tell(self, found: Json, condition: Condition, *, now: float) -> None:
         """Writes how the target fares, and nothing else. Raises any ClusterError; a change meanwhile is a conflict."""

@@ -60,6 +60,11 @@ def manager(original: int | None) -> str:
     return f"{MANAGER}{LEFT_OUT if original is None else original}"
 
 
+def is_ours(name: str) -> bool:
+    """Whether a field manager is a Floorcast."""
+    return name == client.FIELD_MANAGER or name.startswith(MANAGER)
+
+
 def read_manager(thing: Json, *path: str) -> Marks | None:
     """The marks as told by the field manager of the minimum at `path`: ours for as long as nobody changes it."""
     live = fields.integer(thing, *path)

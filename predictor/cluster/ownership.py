@@ -12,6 +12,7 @@ import structlog
 
 from predictor.cluster import client, errors, fields, gitops, hpa, marks, resources, scaling
 from predictor.cluster.conditions import Condition
+from predictor.cluster.contest import Look
 from predictor.cluster.errors import NotOursError
 from predictor.cluster.fields import Json
 from predictor.cluster.floors import FloorActuator
@@ -97,10 +98,10 @@ class Ownership:
         woken = dataclasses.replace(number, base=low, maximum=max(high, low), advice=advice)
         return dataclasses.replace(found, number=woken, thing=found.workload)
 
-    def read(self, thing: Object, owner: Owner, aim: Target) -> tuple[int, str]:
+    def read(self, thing: Object, owner: Owner, aim: Target) -> Look:
         """The number that stands at this moment, and who set it."""
         if owner is Owner.SCALE:
-            return self.scale.read(aim), ""
+            return Look(thing.uid, self.scale.read(aim))
         return self.floors[owner].read(thing)
 
     def write(self, aim: Target, replicas: int, *, thing: Object, seen: Workload, now: float) -> int:
@@ -183,10 +184,9 @@ class Ownership:
             owner is not Owner.SCALE and self.floors[owner].kind.annotated and self.floors[owner].is_marked(found.thing)
         )
 
-    def step_back(self, thing: Object, owner: Owner, note: str) -> None:
-        """Leaves a note on the object that its number is somebody else's; a workload itself is not written."""
-        if owner is not Owner.SCALE:
-            self.floors[owner].step_back(thing, note)
+    def step_back(self, thing: Object, owner: Owner, note: str) -> bool:
+        """Leaves a note on the object that its number is somebody else's, and says whether; none on a workload."""
+        return owner is not Owner.SCALE and self.floors[owner].step_back(thing, note)
 
     def resume(self, target: Target, stock: Inventory) -> None:
         """Takes away the notes on the owner and on the workload. Raises any ClusterError."""

@@ -95,13 +95,14 @@ class ClusterWorkloads:
         if place.advice is not None:
             return _refused(place.advice)
         try:
-            stands = self._ownership.write(place.aim, replicas, thing=place.thing, seen=seen, now=now)
+            with self._contests.writing(target.key, place.thing.uid):
+                stands = self._ownership.write(place.aim, replicas, thing=place.thing, seen=seen, now=now)
+                self._contests.wrote(target.key, place.thing.uid, stands)
         except errors.ClusterError as error:
             if not isinstance(error, (*PASSING, errors.TooSoonError)):
                 told = f"{marks.stamp(now)} {error.reason}: {error}"
                 self._conditions.put(target.key, Condition(State.REFUSED, told, seen.standing, replicas))
             return _refused(error)
-        self._contests.wrote(target.key, place.thing.uid, stands)
         self._conditions.wrote(target.key, now=now)
         if place.notice:
             self._announcer.tell_once(place.thing, reason=APPLIED, message=place.notice, at=now)
@@ -293,11 +294,15 @@ class ClusterWorkloads:
         note = self._contests.to_note(key, now=now)
         if not note:
             return
-        _log.warning("somebody keeps changing the number back", target=key, rival=self._contests.rival(key))
+        noted = False
         try:
-            self._ownership.step_back(place.thing, place.owner, note)
+            noted = self._ownership.step_back(place.thing, place.owner, note)
+        except PASSING:
+            return  # it is still due
         except errors.ClusterError as error:
             _log.warning("cannot leave a note on the object", target=key, reason=error.reason, detail=str(error))
+        _log.warning("somebody keeps changing the number back", target=key, rival=self._contests.rival(key))
+        self._contests.told(key, noted=noted)
 
     def _refuse_if_orphaned(self, target: Target, found: Found, stock: Inventory) -> None:
         """An HPA that is deleted may be about to be replaced, or paused: its workload is nobody's to take over."""

@@ -126,7 +126,9 @@ def check_conduct(entries: list[audit_log.Entry], user: str) -> None:
     writes = [entry for entry in entries if entry.verb in audit_log.WRITES]
     assert {e.resource for e in writes if e.user == user and e.verb != "create"} == {"scaledobjects"}
     assert {e.field_manager for e in writes if e.user == user and e.verb == "patch"} == {"floorcast"}
-    assert {e.user for e in writes if e.name == "keda-hpa-llm" and e.resource == "horizontalpodautoscalers"} == {"keda"}
+    hpa = ("keda-floor", "horizontalpodautoscalers", "keda-hpa-llm")
+    made = [e for e in writes if (e.namespace, e.resource, e.name) == hpa]
+    assert {e.user for e in made} == {"keda"}
     assert [e for e in entries if e.user == user and e.code == 403] == []
 
 

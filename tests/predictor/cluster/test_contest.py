@@ -1,11 +1,13 @@
 """Somebody else keeps changing the number back."""
 
 import dataclasses
+from collections.abc import Callable
 
 import pytest
 
 from models.policy.decision import Decision, Reason
 from predictor.cluster import contest, marks
+from predictor.cluster.contest import Contests, Look
 from predictor.cluster.workloads import ClusterWorkloads
 from predictor.ports import Refused, Workload, Written
 from predictor.targets import Target
@@ -175,7 +177,92 @@ def test_scaled_counts_are_contested_too_and_no_note_is_left_on_a_workload(
     state = tick(workloads, after=20)
     assert state.advice is not None
     assert state.advice.reason == "Contested"
+    for after in range(30, 600, 10):  # with no note to be seen, it is in force all the same
+        assert tick(workloads, after=after).advice is not None
     assert [request.resource for request in server.requests if request.verb == "patch"] == ["deployments/scale"] * 3
+
+
+def told_of_five() -> Contests:
+    contests = Contests()
+    contests.wrote("a", "u", 5)
+    return contests
+
+
+def reads(number: int, by: str = "", *, noted: bool = False) -> Callable[[], Look]:
+    return lambda: Look("u", number, noted=noted, manager=by)
+
+
+def test_a_look_while_we_write_takes_our_own_number_for_nobody_elses() -> None:
+    """The other loop sees the number that was sent, and nobody has said yet that it arrived."""
+    contests = told_of_five()
+    with contests.writing("a", "u"):
+        contests.look("a", Look("u", 6), now=NOW, confirm=reads(6))
+        contests.wrote("a", "u", 6)
+    assert contests.rival("a") == ""
+    contests.look("a", Look("u", 2), now=NOW, confirm=reads(2))
+    assert contests.rival("a") == contest.NOBODY
+
+
+def test_a_number_read_before_a_write_of_ours_and_compared_after_it_is_no_change_back() -> None:
+    contests = told_of_five()
+
+    def late() -> Look:
+        with contests.writing("a", "u"):
+            contests.wrote("a", "u", 6)
+        return Look("u", 5)
+
+    contests.look("a", Look("u", 4), now=NOW, confirm=late)
+    assert contests.rival("a") == ""
+
+
+def test_one_change_that_both_loops_see_at_once_is_one() -> None:
+    """Else a single change by a person would have Floorcast stand back for an hour."""
+    contests = told_of_five()
+
+    def beside_the_other_loop() -> Look:
+        contests.look("a", Look("u", 2), now=NOW, confirm=reads(2, "zoe"))
+        return Look("u", 2, manager="zoe")
+
+    assert contests.look("a", Look("u", 2), now=NOW, confirm=beside_the_other_loop) is None
+    contests.wrote("a", "u", 5)
+    assert contests.look("a", Look("u", 2), now=NOW + 1, confirm=reads(2, "zoe")) is not None  # the second
+
+
+@pytest.mark.parametrize("manager", ["floorcast", "floorcast-original-2"])
+def test_what_another_floorcast_wrote_while_it_led_is_no_change_back(manager: str) -> None:
+    contests = told_of_five()
+    contests.look("a", Look("u", 7), now=NOW, confirm=reads(7, manager))
+    assert contests.rival("a") == ""
+
+    def unasked() -> Look:
+        raise AssertionError("it is known by now")
+
+    contests.look("a", Look("u", 7), now=NOW, confirm=unasked)
+
+
+def test_a_note_that_is_merely_not_seen_yet_is_not_taken_away() -> None:
+    contests = told_of_five()
+    contests.look("a", Look("u", 2), now=NOW, confirm=reads(2, "zoe"))
+    contests.wrote("a", "u", 5)
+    assert contests.look("a", Look("u", 2), now=NOW + 9, confirm=reads(2, "zoe")) is not None
+    contests.told("a", noted=True)
+    assert contests.look("a", Look("u", 2), now=NOW + 10, confirm=reads(2, noted=True)) is not None
+    assert contests.look("a", Look("u", 2), now=NOW + 11, confirm=reads(2)) is None
+
+
+def test_a_note_that_could_not_be_left_is_left_later_and_the_contest_stands(
+    server: FakeApiServer, workloads: ClusterWorkloads
+) -> None:
+    for after in (0, 10):
+        tick(workloads, after=after)
+        revert(server)
+    server.answer(PATCH, 429)
+    for after in (20, 30, 40):
+        assert tick(workloads, after=after).advice is not None
+        revert(server)
+    assert marks.SHADOWED in server.objects[HPAS, "llm", "vllm-hpa"]["metadata"]["annotations"]
+    refused_first = [None, None]
+    assert [patch.body.get("spec") for patch in server.written(PATCH)] == [{"minReplicas": 6}] * 2 + refused_first
 
 
 def test_a_release_beside_the_service_is_no_change_back(workloads: ClusterWorkloads) -> None:
