@@ -42,6 +42,7 @@ class Pool:
         self._offered_until = start
         self._pods = 0
         self._bound: layout.Memory | None = None
+        self._now = self._m.pool["now"]
 
     # ------------------------------------------------------------------------------------------------- replicas
     def start(self, *, ready_at: float, crash_at: float = NEVER) -> int:
@@ -81,7 +82,7 @@ class Pool:
     @property
     def now(self) -> float:
         """The present, seconds."""
-        return float(self._m.pool[0]["now"])
+        return float(self._now.item())
 
     def offer(self, more: requests.Requests) -> None:
         """Requests that will arrive. Raises ValueError for times already passed."""
@@ -100,28 +101,41 @@ class Pool:
         """
         if to < self.now:
             raise ValueError(f"cannot go back from {self.now} s to {to} s")
-        p = self._m.pool[0]
-        p["life_count"] = 0
+        run = entry.run()
         while True:
-            self._bind()
             if not self._chunks:
                 self._chunks.append(requests.none())
-            answer = entry.run()(self._m.pool, self._chunks[0].chunk(), to, int(len(self._chunks) > 1))
+            answer = run(self.bound().pool, self._chunks[0].chunk(), to, int(len(self._chunks) > 1))
+            if answer == layout.REACHED:
+                return []
             if answer == layout.NEED_ARRIVALS:
                 self._chunks.popleft()
-                p["next_arrival"] = 0
+                self._m.pool["next_arrival"] = 0
             elif answer == layout.NEED_REQUESTS:
                 self._m = memory.with_requests(self._m)
             elif answer == layout.NEED_DEADLINES:
                 self._m = memory.with_deadlines(self._m)
             else:
-                return self._happened()
+                happened = self._happened()
+                self._m.pool["life_count"] = 0
+                return happened
 
-    def _bind(self) -> None:
-        """Addresses cost as much as some hundred requests: written when an array is new, or the pool is a copy."""
-        if self._bound is not self._m or self._m.pool[0]["replicas_at"] != self._m.replicas.ctypes.data:
+    def bound(self) -> layout.Memory:
+        """The memory as compiled code may be given it: the pool's record says where the arrays are.
+
+        Addresses cost as much as some hundred requests: written when an array is new, or the pool is a copy.
+        """
+        if self._bound is not self._m:
             memory.bind(self._m)
             self._bound = self._m
+        return self._m
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_bound", "_now")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copy has arrays of its own, elsewhere."""
+        self.__dict__.update(state, _bound=None, _now=state["_m"].pool["now"])
 
     def _happened(self) -> list[LifeEvent]:
         events = self._m.life[: int(self._m.pool[0]["life_count"])]

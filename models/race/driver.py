@@ -3,17 +3,16 @@
 import dataclasses
 from collections.abc import Iterator, Mapping
 
-from models.fleet import deployment, seen
+from models.fleet import seen
 from models.fleet.cluster import Cluster
-from models.fleet.deployment import Deployment
+from models.fleet.deployment import Deployment, Phase
 from models.fleet.seen import Sight
 from models.fleet.workload import Source
 from models.policy.context import Supply
 from models.policy.decision import Decision
 from models.policy.protocol import Autoscaler, Observation
 from models.race import pods
-
-COMING = (deployment.Phase.PENDING, deployment.Phase.STARTING)
+from models.race.looks import Looks
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -85,15 +84,22 @@ def observe(target: Deployment, lane: Lane) -> Observation:
         maximum=lane.maximum,
         supply=supply(target, lane),
         readings=seen.readings(target.pool, lane.sight),
-        pods=pods.Pods(target),
+        pods=pods.Pods(target, Looks(target.pool, lane.sight).each, pods.Shown()),
     )
 
 
 def supply(target: Deployment, lane: Lane) -> Supply:
     """The pods by what they can do; draining ones are none."""
+    ready, coming = 0, []
+    for pod in target.pods:
+        if pod.phase is Phase.READY:
+            ready += 1
+        elif pod.phase is not Phase.DRAINING:
+            coming.append(pod)
+    if not coming:
+        return Supply(ready)
     now = target.pool.now
-    ready = sum(pod.phase is deployment.Phase.READY for pod in target.pods)
-    ages = [now - pod.created for pod in target.pods if pod.phase in COMING]
+    ages = [now - pod.created for pod in coming]
     warming = [age for age in ages if age <= lane.stuck_after]
     expected = [] if lane.warm_up is None else sorted(max(lane.warm_up - age, 0.0) for age in warming)
     return Supply(ready, len(warming), len(ages) - len(warming), tuple(expected))

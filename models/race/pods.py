@@ -1,23 +1,41 @@
 """The pods of a deployment one by one, for policies that look at each."""
 
-import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import overload
 
-import numpy as np
-
-from models.fleet import layout
+from models.fleet import looking
 from models.fleet.deployment import Deployment, Phase
-from models.fleet.pool import Pool
-from models.fleet.seen import STALE
 from models.policy.protocol import Pod
+from models.series import Floats
+
+Key = tuple[Phase, float | None, float | None, float | None]
+NOTHING_SHOWN = (None, None, None)
+
+
+class Shown:
+    """The pods as they were shown last, by number: one of which nothing has changed is the same object again."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, tuple[Key, Pod]] = {}
+
+    def show(self, target: Deployment, each: Floats) -> tuple[Pod, ...]:
+        """The pods of a deployment, with what the newest scrapes said; `each` is that of a look at its pool."""
+        pages = _pages(each)
+        before, now = self._before, {}
+        for pod in target.pods:
+            key = (pod.phase, *pages.get(pod.slot, NOTHING_SHOWN))
+            old = before.get(pod.number)
+            now[pod.number] = old if old is not None and old[0] == key else (key, _pod(pod.number, key))
+        self._before = now
+        return tuple(pod for _, pod in now.values())
 
 
 class Pods(Sequence[Pod]):
     """The pods one by one, looked at when a policy asks for them; before time passes."""
 
-    def __init__(self, target: Deployment) -> None:
-        self._target = target
+    def __init__(self, target: Deployment, each: Callable[[], Floats], shown: Shown) -> None:
+        self._target, self._each, self._shown = target, each, shown
+        self._seen: tuple[Pod, ...] | None = None
 
     def __len__(self) -> int:
         return len(self._target.pods)
@@ -27,39 +45,31 @@ class Pods(Sequence[Pod]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[Pod]: ...
     def __getitem__(self, index: int | slice) -> Pod | Sequence[Pod]:
-        return self._seen[index]
+        return self._all()[index]
 
-    @functools.cached_property
-    def _seen(self) -> tuple[Pod, ...]:
-        shown = _shown(self._target.pool)
-        return tuple(
-            Pod(
-                str(pod.number),
-                ready=pod.phase is Phase.READY,
-                pending=pod.phase is Phase.PENDING,
-                deleting=pod.phase not in (Phase.READY, Phase.PENDING, Phase.STARTING),
-                **shown.get(pod.slot, {}),
-            )
-            for pod in self._target.pods
-        )
+    def __iter__(self) -> Iterator[Pod]:
+        return iter(self._all())
+
+    def _all(self) -> tuple[Pod, ...]:
+        if self._seen is None:
+            self._seen = self._shown.show(self._target, self._each())
+        return self._seen
 
 
-def _shown(pool: Pool) -> dict[int, dict[str, float]]:
+def _pages(each: Floats) -> dict[int, tuple[float, float, float]]:
     """What the newest scrape of each ready replica said, by slot; without those it missed."""
-    m, interval = pool.memory, pool.settings.scrape_interval
-    if interval is None:
-        return {}
-    slots = np.flatnonzero(m.replicas["phase"] == layout.READY)
-    own = m.scrapes[slots, :, layout.POD] == m.replicas["pod"][slots][:, None]
-    at = np.where(own, m.scrapes[slots, :, layout.AT], -np.inf)
-    last = m.scrapes[slots, at.argmax(axis=1)] if len(slots) else np.empty((0, layout.SCRAPE_COLUMNS))
-    fresh = pool.now - at.max(axis=1, initial=-np.inf) <= STALE * interval
-    return {
-        int(slot): {
-            "running": float(row[layout.SEEN_RUNNING]),
-            "waiting": float(row[layout.SEEN_WAITING]),
-            "kv_usage": float(row[layout.SEEN_KV]),
-        }
-        for slot, row, known in zip(slots, last, fresh, strict=True)
-        if known
-    }
+    rows = each[looking.EACH_SLOT : looking.EACH_KV + 1].tolist()
+    return {int(slot): (running, waiting, kv) for slot, known, running, waiting, kv in zip(*rows, strict=True) if known}
+
+
+def _pod(number: int, key: Key) -> Pod:
+    phase, running, waiting, kv = key
+    return Pod(
+        str(number),
+        ready=phase is Phase.READY,
+        pending=phase is Phase.PENDING,
+        deleting=phase is Phase.DRAINING,
+        running=running,
+        waiting=waiting,
+        kv_usage=kv,
+    )

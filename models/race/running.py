@@ -19,6 +19,7 @@ from models.policy.context import Supply
 from models.policy.protocol import Autoscaler
 from models.race import glance
 from models.race.driver import Lane
+from models.race.glance import Watcher
 
 WHOLE = 4 * 3600.0  # seconds of requests handed over at once
 HOUR = 3600.0
@@ -167,6 +168,7 @@ def run(
     target = Deployment(pool, starts, seed=(course.seed,))
     cluster = Cluster({"target": target})
     lane = Lane(policy, course.source, minimum=course.minimum, maximum=course.maximum, warm_up=course.warm_up)
+    watcher = glance.Watcher(target, lane)
     cluster.scale("target", course.initial)
     offered, shown = course.start, course.start
     ticks = int(np.ceil((course.end - course.start) / interval - 1e-9))
@@ -176,21 +178,21 @@ def run(
             until = min(then + WHOLE, course.end)
             pool.offer(course.source.between(offered, until))
             offered = until
-        wanted = policy.decide(glance.observe(target, lane)).replicas
+        wanted = policy.decide(watcher.observe()).replicas
         least = course.initial if cluster.now < course.start + course.settling else course.minimum
         if (allowed := min(max(wanted, least), course.maximum)) != target.wanted:
             cluster.scale("target", allowed)
         if watch and cluster.now >= shown:
-            watch(_glimpse(target, lane))
+            watch(_glimpse(target, watcher))
             shown += every
         cluster.advance(then)
     return _outcome(target)
 
 
-def _glimpse(target: Deployment, lane: Lane) -> Glimpse:
+def _glimpse(target: Deployment, watcher: Watcher) -> Glimpse:
     state = target.pool.state
     running = int(target.pool.replicas["running"].sum())
-    seen = glance.observe(target, lane)
+    seen = watcher.observe()
     card = scorecard.of(target)
     return Glimpse(seen.now, seen.supply, target.wanted, int(state["arrived"]), card.in_system, running, card)
 

@@ -1,3 +1,4 @@
+import copy
 import dataclasses
 
 import numpy as np
@@ -233,3 +234,15 @@ def test_in_flight_requests_are_bounded_with_a_clear_error(monkeypatch: pytest.M
     m = memory.with_requests(m)
     with pytest.raises(MemoryError, match="2048 requests in flight: give clients a time-out"):
         memory.with_requests(m)
+
+
+def test_a_copy_of_a_pool_goes_on_by_itself_and_alike() -> None:
+    pool = cases.pool_of(2, profiles.LLAMA_8B_H100)
+    pool.offer(cases.drawn(20.0, 2000).between(0, 60.0))
+    cases.advance(pool, 20.0)
+    copied = copy.deepcopy(pool)
+    cases.advance(pool, 60.0)
+    assert copied.now == 20.0
+    cases.advance(copied, 60.0)
+    assert copied.replicas.tobytes() == pool.replicas.tobytes()
+    assert copied.state["finished"] == pool.state["finished"] > 0

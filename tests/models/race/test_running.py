@@ -123,7 +123,7 @@ def test_a_glance_reads_what_the_pages_say() -> None:
         def decide(self, observation: Observation) -> Decision:
             readings = observation.readings
             assert isinstance(readings, glance.Glance)
-            full = seen.readings(readings._pool, readings._sight)
+            full = seen.readings(readings.looks.pool, readings.looks.sight)
             differing.extend(signal for signal in readings if readings[signal] != full[signal])
             return Hpa(HpaSettings(Signal.WAITING, 2.0)).decide(observation)
 
