@@ -110,12 +110,20 @@ def simulate(  # noqa: PLR0913, PLR0917  (one parameter a flag)
         typer.Option(
             "--policy",
             help="A policy to compare, or one's own by the value of its knob: hpa-in-flight=20; repeat it for more.",
-            show_default="all there are",
+            show_default="all there are; with --hpa floorcast",
         ),
     ] = None,
-    minimum: Annotated[int, typer.Option(help="Replicas at least.")] = 1,
+    hpa: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--hpa",
+            help="A YAML file with one's own HorizontalPodAutoscaler or ScaledObject; repeat it for more.",
+            show_default=False,
+        ),
+    ] = None,
+    minimum: Annotated[int | None, typer.Option(help="Replicas at least.", show_default="1, or that of --hpa")] = None,
     maximum: Annotated[
-        int | None, typer.Option(help="Replicas at most.", show_default="twice what the peak needs")
+        int | None, typer.Option(help="Replicas at most.", show_default="twice what the peak needs, or that of --hpa")
     ] = None,
     sweep: Annotated[int, typer.Option(help="Runs of each policy at other settings, for the frontier.")] = 2,
     prompt: Annotated[float, typer.Option(help="Mean prompt tokens where --file or --since has none.")] = 1000.0,
@@ -143,6 +151,7 @@ def simulate(  # noqa: PLR0913, PLR0917  (one parameter a flag)
         warm_up=warm_up,
         retries=retries,
         policies=tuple(policy or ()),
+        hpa=tuple(hpa or ()),
         minimum=minimum,
         maximum=maximum,
         sweep=sweep,

@@ -16,7 +16,10 @@ from predictor.replay import commandline, simulatepolicies
 from predictor.settings.root import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from predictor.replay.simulateload import Workload
+    from predictor.replay.simulatemanifest import Own
     from predictor.replay.simulatereport import Told
 
 PROFILE = "llama-8b-h100"
@@ -41,8 +44,9 @@ class Asked:
         warm_up: of a replica; shortest and longest as 3m..8m.
         retries: how often a client that gave up comes back.
         policies: as NAME, or NAME=VALUE of its knob; none for all there are.
-        minimum: replicas at least.
-        maximum: replicas at most; None for twice what the peak needs.
+        hpa: manifests of one's own HorizontalPodAutoscalers and ScaledObjects.
+        minimum: replicas at least; None for that of the first manifest, and 1 without.
+        maximum: replicas at most; None for that of the first manifest, and twice what the peak needs without.
         sweep: runs of each policy at other settings.
         tokens: mean prompt and output where the recording does not say.
         price: of one GPU and hour.
@@ -65,7 +69,8 @@ class Asked:
     warm_up: str = "5m"
     retries: int = 0
     policies: tuple[str, ...] = ()
-    minimum: int = 1
+    hpa: tuple[Path, ...] = ()
+    minimum: int | None = None
     maximum: int | None = None
     sweep: int = 2
     tokens: tuple[float, float] = (1000.0, 200.0)
@@ -94,14 +99,26 @@ class Asked:
             raise ConfigurationError(f"--retries: {self.retries} must lie in 0..{MOST_RETRIES}")
         if self.sweep < 0:
             raise ConfigurationError(f"--sweep: {self.sweep} must not be negative; 0 runs each policy as set up only")
-        if self.maximum is not None and self.minimum > self.maximum:
-            raise ConfigurationError(f"--minimum: {self.minimum} must not be above --maximum, {self.maximum}")
         _ = self.chosen  # refused before half a minute of load test
 
     @property
     def chosen(self) -> tuple[simulatepolicies.Chosen, ...]:
         """The policies with the values that were given."""
         return tuple(map(simulatepolicies.parse, self.policies))
+
+    def bounds(self, own: "Sequence[Own]") -> tuple[int, int | None]:
+        """Replicas of the policies without a manifest, at least and at most: as given, else those of the first one.
+
+        Raises:
+            ConfigurationError: they are the wrong way round.
+        """
+        first = own[0] if own else None
+        least = self.minimum or (max(first.minimum, 1) if first else 1)
+        most = self.maximum or (first.maximum if first else None)
+        if most is not None and least > most:
+            whose = f"--maximum, {most}" if self.maximum or first is None else f"the maximum of {first.name}, {most}"
+            raise ConfigurationError(f"--minimum: {least} must not be above {whose}; give both")
+        return least, most
 
 
 def run(given: Asked, *, clock: Clock | None = None) -> int:
@@ -118,6 +135,8 @@ def run(given: Asked, *, clock: Clock | None = None) -> int:
     written = simulatereport.write(told, given.out)
     out = rich.console.Console()
     _show(told, out)
+    for note in filter(lambda one: one.doubtful, told.notes):
+        out.print(f"note: {note.where}: {note.what}", highlight=False, soft_wrap=True, markup=False)
     out.print(f"\n{told.headline}\n", highlight=False, soft_wrap=True, markup=False)
     out.print(f"{', '.join(map(str, written))} have the rest.", highlight=False, soft_wrap=True, markup=False)
     return 0
@@ -125,8 +144,10 @@ def run(given: Asked, *, clock: Clock | None = None) -> int:
 
 def made(given: Asked, now: float, bar: rich.progress.Progress) -> "Told":
     """What the simulation finds; `now` is Unix seconds."""
-    from predictor.replay import profilefile, simulatereport, simulateruns  # noqa: PLC0415  (late: numba)
+    from predictor.replay import profilefile, simulatemanifests, simulatereport, simulateruns  # noqa: PLC0415  (late: numba)
 
+    own = simulatemanifests.read(given.hpa)
+    minimum, maximum = given.bounds(own)
     profile = profilefile.read(given.profile)
     step = bar.add_task("reading", total=1.0)
     load = _workload(given, now)
@@ -137,8 +158,9 @@ def made(given: Asked, now: float, bar: rich.progress.Progress) -> "Told":
         objective=commandline.seconds("--ttft", given.objective) if given.objective else None,
         concurrency=given.concurrency,
         policies=given.chosen,
-        minimum=given.minimum,
-        maximum=given.maximum,
+        own=own,
+        minimum=minimum,
+        maximum=maximum,
         sweep=given.sweep,
         seed=given.seed,
     )
@@ -152,7 +174,7 @@ def made(given: Asked, now: float, bar: rich.progress.Progress) -> "Told":
         price=given.price,
         currency=given.currency,
         attainment=given.attainment,
-        notes=load.notes,
+        notes=(*load.notes, *(note for one in own for note in one.notes)),
     )
 
 

@@ -21,6 +21,7 @@ from models.series import Floats
 from predictor.errors import ConfigurationError
 from predictor.replay import simulatepolicies
 from predictor.replay.simulateload import Workload
+from predictor.replay.simulatemanifest import Own
 from predictor.replay.simulatepolicies import Chosen
 
 OURS, REACTIVE = "floorcast", "floorcast-reactive"
@@ -39,7 +40,8 @@ class Question:
         retries: how often a client that gave up comes back.
         objective: seconds to the first token; None for twice what an idle replica needs for 99.9 % of the requests.
         concurrency: requests in flight a replica is planned for; None for what a load test on the fleet says.
-        policies: none for all there are, as usually set up.
+        policies: none for all there are, as usually set up; with `own` for Floorcast alone.
+        own: policies from manifests, each between its own bounds.
         minimum: replicas at least.
         maximum: replicas at most; None for twice what the busiest minute needs.
         sweep: runs at other settings than the default, by policy, for the frontier.
@@ -52,6 +54,7 @@ class Question:
     objective: float | None = None
     concurrency: float | None = None
     policies: tuple[Chosen, ...] = ()
+    own: tuple[Own, ...] = ()
     minimum: int = 1
     maximum: int | None = None
     sweep: int = 2
@@ -94,7 +97,7 @@ class Raced:
     Attributes:
         name: of the policy; with its value where that was given.
         knob: what its sweep turns.
-        default: the setting of the run shown.
+        default: the setting of the run shown; None where that is a manifest.
         outcome: what came of it.
         card: how it served, as of the last point of the timeline.
         timeline: how it went.
@@ -104,7 +107,7 @@ class Raced:
 
     name: str
     knob: str
-    default: float
+    default: float | None
     outcome: Outcome
     card: Scorecard
     timeline: Timeline
@@ -130,7 +133,8 @@ def run(load: Workload, question: Question, *, tell: Callable[[str, float], None
     knee = _knee(load, question)
     course = _course(load, question, knee)
     known = _contenders(load, question, (knee, course))
-    policies = tuple(dict.fromkeys(question.policies)) or tuple(map(Chosen, (OURS, *known)))
+    usual = (OURS,) if question.own else (OURS, *known)
+    policies = tuple(dict.fromkeys(question.policies)) or tuple(map(Chosen, usual))
     unknown = [one.name for one in policies if one.name not in {*known, OURS}]
     if unknown:
         raise ConfigurationError(
@@ -142,9 +146,14 @@ def run(load: Workload, question: Question, *, tell: Callable[[str, float], None
         past = {load.name: Past(load.arrivals, load.start, load.end)}
         foreseen = foresight.foresee(past, (question.planned,), tell=lambda share: tell("forecasting", share * 0.3))
         known[OURS] = _ours(knee, foreseen[load.name, question.planned])
-    raced = []
-    for i, one in enumerate(policies):
-        begun = 0.3 + 0.7 * i / len(policies)
+    raced, runs = [], len(question.own) + len(policies)
+    for i, own in enumerate(question.own):
+        tell(own.name, 0.3 + 0.7 * i / runs)
+        raced.append(
+            _own(own, _course(load, dataclasses.replace(question, minimum=own.minimum, maximum=own.maximum), knee))
+        )
+    for i, one in enumerate(policies, len(question.own)):
+        begun = 0.3 + 0.7 * i / runs
         sweep = question.sweep if one.value is None else 0
         outcome = _raced(_set(known[one.name], one), course, sweep, functools.partial(_tell, tell, begun))
         raced.append(dataclasses.replace(outcome, given=one.value is not None))
@@ -233,15 +242,25 @@ def _ours(knee: Knee, foreseen: Foresight) -> registry.Rival:
 
 def _raced(rival: registry.Rival, course: Course, sweep: int, tell: Callable[[str], None]) -> Raced:
     interval = max(rival.interval, QUICKEST)
-    film = _Film(course)
     tell(f"{rival.name}")
-    every = (course.end - course.start) / MOMENTS
-    outcome = running.run(course, rival.make(rival.default), interval=interval, watch=film.watch, every=every)
-    points = [_point(rival.default, outcome)]
+    outcome, film = _filmed(course, rival.make(rival.default), interval)
+    points = [_point(f"{rival.default:g}", outcome)]
     for value in chosen(rival.values, rival.default, sweep):
         tell(f"{rival.name} at {value:g}")
-        points.append(_point(value, running.run(course, rival.make(value), interval=interval)))
+        points.append(_point(f"{value:g}", running.run(course, rival.make(value), interval=interval)))
     return Raced(rival.name, rival.knob, rival.default, outcome, film.last, film.timeline(), tuple(points))
+
+
+def _own(own: Own, course: Course) -> Raced:
+    outcome, film = _filmed(course, own.make(), registry.SYNC)
+    points = (_point("as given", outcome),)
+    return Raced(own.name, own.knob, None, outcome, film.last, film.timeline(), points, given=True)
+
+
+def _filmed(course: Course, policy: Autoscaler, interval: float) -> "tuple[Outcome, _Film]":
+    film = _Film(course)
+    every = (course.end - course.start) / MOMENTS
+    return running.run(course, policy, interval=interval, watch=film.watch, every=every), film
 
 
 def chosen(values: Sequence[float], default: float, count: int) -> list[float]:
@@ -251,8 +270,8 @@ def chosen(values: Sequence[float], default: float, count: int) -> list[float]:
     return [others[place] for place in dict.fromkeys(places.tolist())]
 
 
-def _point(value: float, outcome: Outcome) -> Point:
-    return Point(f"{value:g}", outcome.replica_hours, 1 - outcome.attainment, outcome.starts)
+def _point(knob: str, outcome: Outcome) -> Point:
+    return Point(knob, outcome.replica_hours, 1 - outcome.attainment, outcome.starts)
 
 
 class _Film:

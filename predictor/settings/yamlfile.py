@@ -76,3 +76,20 @@ def _place(error: yaml.YAMLError) -> str:
         context = f" {error.context}" if error.context else ""
         return f":{mark.line + 1}:{mark.column + 1}: {error.problem}{context}; correct the YAML there"
     return f": {str(error).splitlines()[0]}"
+
+
+def documents(path: Path) -> list[Any]:
+    """Every document of a file that may have several, the empty ones left out.
+
+    Raises:
+        ConfigurationError: unreadable, or no YAML (with line and column).
+    """
+    try:
+        with path.open(encoding="utf-8") as text:
+            return [one for one in yaml.load_all(text, _Loader) if one is not None]
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from None
+    except yaml.YAMLError as error:
+        raise ConfigurationError(f"{path}{_place(error)}") from None
