@@ -2,14 +2,18 @@
 
 import collections
 import dataclasses
+import math
 from collections.abc import Hashable, Mapping
 
-from models.forecasting.forecast import Outlook
+from models.forecasting.forecast import Forecast, Outlook
 from models.forecasting.scoring import Scored, Scoring
 from models.series import Series
 
 WINDOW = 24  # hours that a grade looks back over
 HOUR = 3600.0
+APART = 120.0  # seconds between two forecasts that are scored: closer ones share most of their horizon
+INTERVALS = 4  # the same in slow intervals, where these are so short that this is less
+CLOSE = 1e-6  # what sums of steps may be off
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -32,11 +36,15 @@ class Grade:
 class Grading:
     """Issues forecasts to a `Scoring` and keeps the sums of a day, an hour at a time.
 
-    Sums, not scores: a day of scores would be 40 kB for each series.
+    Scored is the first forecast from each whole multiple of `apart` on, as in a back-test: whoever starts when, all
+    replicas score the same ones. Sums, not scores: a day of scores would be 40 kB for each series.
     """
 
-    def __init__(self) -> None:
-        self._scoring = Scoring()
+    def __init__(self, *, apart: float = APART) -> None:
+        """Nothing graded yet; `apart` are the seconds between two forecasts that are scored."""
+        self._apart = apart
+        self._scoring = Scoring(apart=0.0)
+        self._stretches: dict[Hashable, int] = {}
         self._hours: dict[Hashable, collections.deque[_Hour]] = {}
 
     def grade(
@@ -54,9 +62,19 @@ class Grading:
         for scored in self._scoring.settle(whole):
             fresh[scored.key] += 1
             self._hour_of(scored).add(scored)
-        self._scoring.issue({key: (outlook,) for key, outlook in outlooks.items()})
+        due = {key for key, outlook in outlooks.items() if isinstance(outlook, Forecast) and self._is_due(key, outlook)}
+        # One that is not due is no reason to forget those that wait.
+        self._scoring.issue({key: (outlook,) if key in due else () for key, outlook in outlooks.items()})
+        self._stretches = {key: number for key, number in self._stretches.items() if key in outlooks}
         self._hours = {key: hours for key, hours in self._hours.items() if key in outlooks}
         return {key: _grade(hours, fresh[key]) for key, hours in self._hours.items()}
+
+    def _is_due(self, key: Hashable, forecast: Forecast) -> bool:
+        """Whether it is the first of a stretch of time; where a series begins, only the start of one will do."""
+        number = math.floor(forecast.issued_at / self._apart + CLOSE)
+        before = self._stretches.get(key)
+        self._stretches[key] = number
+        return number > before if before is not None else abs(forecast.issued_at - number * self._apart) < CLOSE
 
     def _hour_of(self, scored: Scored) -> "_Hour":
         hours = self._hours.setdefault(scored.key, collections.deque())

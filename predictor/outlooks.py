@@ -10,8 +10,8 @@ from models.forecasting.forecast import Outlook
 from models.policy import planning
 from models.series import Series
 from models.signals import Signal
+from predictor import grading
 from predictor.board import Board, Entry, Plans
-from predictor.grading import Grading
 from predictor.history import History
 from predictor.ports import Workload
 
@@ -39,7 +39,7 @@ class Outlooks:
         self._forecaster = forecaster
         self._history = history
         self._pace = pace
-        self._grading = Grading()
+        self._grading = grading.Grading(apart=min(grading.APART, grading.INTERVALS * pace.slow))
 
     def refresh(self, board: Board, *, now: float) -> None:
         """New plans in every row of the board."""

@@ -98,7 +98,7 @@ FORECAST_SCORED = _counter(
     "forecast_scored_total",
     "target signal",
     "forecasts",
-    "Raising forecasts scored since the start, one every two minutes.",
+    "Raising forecasts scored since the start, one every two minutes, or every four ticks of a fast slow loop.",
 )
 HORIZON = _gauge("horizon_seconds", "target horizon", "seconds", "How far ahead is looked before raising and lowering.")
 WARM_UP = _gauge(

@@ -1,5 +1,7 @@
 """The service's own scores: what they hold, what they forget, and that a back-test over the same span agrees."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
 
@@ -63,6 +65,29 @@ def test_a_forecast_is_graded_once_its_horizon_has_passed_and_the_newest_point_i
     assert (grade.fresh, grade.scored, grade.coverage) == (1, 1, {0.9: 1.0})
     assert grade.pinball[0.9] == pytest.approx((1 - 0.9) * (9 - 5))
     assert grading.grade({KEY: forecast(120.0, 9.0)}, {KEY: flat(120)})[KEY].fresh == 0
+
+
+def issued(grading: Grading, ticks: Iterable[float]) -> int:
+    """How many of the forecasts made at those times were scored in the end."""
+    times = list(ticks)
+    fresh = 0
+    for at in [*times, times[-1] + 600.0]:
+        outlook = forecast(at, 9.0) if at in times else NotEnoughHistory(1, 2)
+        grades = grading.grade({KEY: outlook}, {KEY: flat(at)})
+        fresh += grades[KEY].fresh if KEY in grades else 0
+    return fresh
+
+
+def test_one_forecast_of_each_stretch_is_scored_also_where_the_horizon_is_the_shorter() -> None:
+    """The horizon is 60 s: nothing waits any more when the next tick comes, and two minutes are two minutes still."""
+    assert issued(Grading(), np.arange(0.0, 1200.0, 30.0)) == 10
+    assert issued(Grading(apart=30.0), np.arange(0.0, 1200.0, 30.0)) == 40
+
+
+def test_who_started_later_scores_the_same_forecasts() -> None:
+    """From the next whole multiple on, as another replica and a back-test do."""
+    assert issued(Grading(), np.arange(30.0, 600.0, 30.0)) == issued(Grading(), np.arange(90.0, 600.0, 30.0)) == 4
+    assert issued(Grading(), [0.0, 30.0, 150.0, 210.0, 240.0]) == 3  # the tick at 120 was missed: the next one counts
 
 
 def test_a_miss_lowers_the_coverage() -> None:
