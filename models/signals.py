@@ -18,6 +18,7 @@ class Signal(enum.StrEnum):
     DURATION_MEAN = "duration_mean"  # seconds from arrival to the last token, mean
     TOKENS_IN = "tokens_in"  # prompt tokens per second
     TOKENS_OUT = "tokens_out"  # generated tokens per second
+    COMPLETIONS = "completions"  # requests per second that end
     REPORTING = "reporting"  # pods whose series arrive; fewer than are Ready means that sums are too low
 
 

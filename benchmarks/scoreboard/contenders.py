@@ -95,6 +95,7 @@ def terms(trace: Prepared, warm_up: float) -> registry.Terms:
     )  # fmt: skip
     history = trace.arrivals.until(trace.start)
     future = trace.arrivals.since(trace.start + trace.arrivals.step)
+    weighed = future.values * trace.work[: len(future)]
     return registry.Terms(
         rate=knee.rate,
         concurrency=knee.concurrency,
@@ -106,5 +107,5 @@ def terms(trace: Prepared, warm_up: float) -> registry.Terms:
         minimum=1,
         maximum=trace.maximum,
         history=history if history.known else None,
-        future=dataclasses.replace(future, start=trace.start),
+        future=dataclasses.replace(future, start=trace.start, values=weighed),
     )

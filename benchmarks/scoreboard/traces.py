@@ -14,11 +14,11 @@
 
 import dataclasses
 import gzip
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from models.capacity.sizes import BySize, Sizes
 from models.fleet import profiles, workload
 from models.fleet.profiles import Profile
 from models.fleet.requests import Requests
@@ -60,6 +60,7 @@ class Prepared:
         profile: name of the replica.
         knee: what one sustains.
         tokens: factor on each request's tokens.
+        work: of each minute that is run, how many requests of the load test one of its requests weighs as.
         peak: replicas the busiest five minutes need.
         initial: replicas that are there at the start.
     """
@@ -74,6 +75,7 @@ class Prepared:
     profile: str
     knee: Knee
     tokens: float
+    work: Floats
     peak: int
     initial: int
 
@@ -127,6 +129,8 @@ def prepared(path: Path, *, held_out: bool, limits: Limits) -> Prepared:
     if (lengths.prompts + lengths.outputs).mean() > LONG or lengths.outputs.mean() > LONG_ANSWER:
         profile = profiles.LLAMA_8B_H100
     knee, tokens = _thinned(profile, lengths)
+    by_size = loadtest.by_size(profile, loadtest.longer(lengths, prompts=tokens, outputs=tokens), knee)
+    knee = dataclasses.replace(knee, by_size=by_size)
     rates = raw.counts[int(start // MINUTE) : int(np.ceil(end / MINUTE))] / MINUTE
     busiest = (
         float(np.convolve(rates, np.ones(PEAK_OVER) / PEAK_OVER, "valid").max())
@@ -135,13 +139,13 @@ def prepared(path: Path, *, held_out: bool, limits: Limits) -> Prepared:
     )
     peak = int(np.clip(limits.budget * busiest / (knee.rate * (end - start) * rates.mean()), LEAST, MOST))
     scale = peak * knee.rate / busiest
-    requests = _longer(_drawn(raw, start, end, scale=scale), tokens)
+    requests = loadtest.longer(_drawn(raw, start, end, scale=scale), prompts=tokens, outputs=tokens)
     arrivals = _arrivals(raw, requests, scale, (start, end))
     first = arrivals.since(start + MINUTE).values[:15].max(initial=0.0)
     initial = int(np.clip(np.ceil(1.25 * first / knee.rate), 1, peak))
     return Prepared(
         name_of(path), held_out, len(raw.counts) * MINUTE, start, end, requests, arrivals, profile.name, knee, tokens,
-        peak, initial,
+        _work(requests, by_size, start, end), peak, initial,
     )  # fmt: skip
 
 
@@ -153,9 +157,9 @@ def _thinned(profile: Profile, lengths: Requests) -> tuple[Knee, float]:
     low, high = 1.0, 2 * knee.rate / CARRIES
     for _ in range(5):
         tokens = float(np.sqrt(low * high))
-        knee = loadtest.knee(profile, _longer(lengths, tokens))
+        knee = loadtest.knee(profile, loadtest.longer(lengths, prompts=tokens, outputs=tokens))
         low, high = (tokens, high) if knee.rate > CARRIES else (low, tokens)
-    return loadtest.knee(profile, _longer(lengths, high)), high
+    return loadtest.knee(profile, loadtest.longer(lengths, prompts=high, outputs=high)), high
 
 
 def _read(path: Path) -> _Raw:
@@ -186,14 +190,20 @@ def _drawn(raw: _Raw, start: float, end: float, *, scale: float) -> Requests:
     return workload.scaled(raw.requests.between(start, end), scale, np.random.default_rng(11)).between(start, end)
 
 
-def _longer(given: Requests, factor: float) -> Requests:
-    if factor == 1:
-        return given
-
-    def times(tokens: Sequence[int]) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-        return np.maximum(np.rint(np.asarray(tokens) * factor), 1).astype(np.int64)
-
-    return dataclasses.replace(given, prompts=times(given.prompts), outputs=times(given.outputs))
+def _work(requests: Requests, by_size: BySize, start: float, end: float) -> Floats:
+    """By minute, from the mean tokens of the `PEAK_OVER` minutes around it: what the clairvoyant knows of sizes."""
+    minutes = int((end - start) // MINUTE)
+    places = ((requests.times - start) // MINUTE).astype(np.int64)
+    window = np.ones(PEAK_OVER)
+    prompts, outputs, counts = (
+        np.convolve(np.bincount(places, weights, minlength=minutes)[:minutes], window, "same")
+        for weights in (requests.prompts, requests.outputs, None)
+    )
+    found = [
+        1 / by_size.relative(Sizes(float(p / n), float(o / n)))[0] if n else 1.0
+        for p, o, n in zip(prompts, outputs, counts, strict=True)
+    ]
+    return np.array(found)
 
 
 def _arrivals(raw: _Raw, requests: Requests, scale: float, window: tuple[float, float]) -> Series:

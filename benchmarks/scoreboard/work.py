@@ -47,7 +47,9 @@ class Job:
 
 def trace_of(path: Path, limits: Limits, *, held_out: bool) -> Trace:
     """The trace of a file, known by the file's content and the code that prepares it."""
-    code = store.version("models/fleet", "benchmarks/scoreboard/traces.py", "models/race/loadtest.py")
+    code = store.version(
+        "models/fleet", "benchmarks/scoreboard/traces.py", "models/race/loadtest.py", "models/capacity/sizes.py"
+    )
     return Trace(path, held_out, limits, store.key("trace", store.of_file(path), dataclasses.astuple(limits), code))
 
 

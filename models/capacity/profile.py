@@ -3,6 +3,8 @@
 import dataclasses
 import math
 
+from models.capacity.sizes import BySize, Sizes
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Profile:
@@ -15,6 +17,7 @@ class Profile:
         kv_tokens: KV-cache capacity in tokens; None where not known.
         kv_target: share of the KV cache that is planned for, 0..1.
         source: where these figures come from, for people ("configured", "measured", "default").
+        by_size: how concurrency, throughput and duration change with the size of requests; None where not known.
     """
 
     concurrency: float
@@ -23,6 +26,7 @@ class Profile:
     kv_tokens: float | None = None
     kv_target: float = 0.8
     source: str = "configured"
+    by_size: BySize | None = None
 
     def __post_init__(self) -> None:
         for name in ("concurrency", "throughput", "duration", "kv_tokens"):
@@ -31,6 +35,18 @@ class Profile:
                 raise ValueError(f"{name} is {value!r}: must be a positive number")
         if not 0 < self.kv_target <= 1:
             raise ValueError(f"kv_target is {self.kv_target!r}: must lie in (0, 1]")
+
+    def sized(self, sizes: Sizes) -> "Profile":
+        """The profile for requests of these sizes; as it is where it is not known how they matter."""
+        if self.by_size is None:
+            return self
+        throughput, concurrency = self.by_size.relative(sizes)
+        return dataclasses.replace(
+            self,
+            concurrency=self.concurrency * concurrency,
+            throughput=None if self.throughput is None else self.throughput * throughput,
+            duration=None if self.duration is None else self.duration * concurrency / throughput,
+        )
 
 
 def concurrency_target(*, knee: float, headroom: float) -> float:

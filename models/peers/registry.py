@@ -40,7 +40,7 @@ class Terms:
         minimum: replicas at least.
         maximum: replicas at most.
         history: requests a second before the race, for schedules; None for rivals without any.
-        future: requests a second in the race, for the clairvoyant alone; None leaves it out.
+        future: requests a second in the race, each weighed by its size, for the clairvoyant alone; None leaves it out.
     """
 
     rate: float

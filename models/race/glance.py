@@ -22,6 +22,7 @@ RATES = {
     Signal.ARRIVALS: looking.EACH_ARRIVED,
     Signal.TOKENS_IN: looking.EACH_PROMPT,
     Signal.TOKENS_OUT: looking.EACH_TOKENS,
+    Signal.COMPLETIONS: looking.EACH_FINISHED,
 }
 GAUGES = {Signal.IN_FLIGHT: looking.RUNNING, Signal.WAITING: looking.WAITING}
 SEEN = (*GAUGES, Signal.KV_USAGE, *QUANTILES, *RATES, Signal.DURATION_MEAN)

@@ -4,9 +4,12 @@ import dataclasses
 
 import numpy as np
 
+from models.capacity import sizes
+from models.capacity.sizes import BySize, LoadTest, Sizes
 from models.fleet import scorecard
 from models.fleet.cluster import Cluster
 from models.fleet.deployment import Deployment
+from models.fleet.jit import Ints
 from models.fleet.memory import PoolSettings
 from models.fleet.pool import Pool
 from models.fleet.profiles import Profile
@@ -19,6 +22,7 @@ LASTS = 1800.0  # seconds
 WITHIN = 0.995  # of the requests within the objective, so that a fleet at the knee can reach .99
 STEPS = 9  # bisections: the knee to 1 %
 LEAST_OBJECTIVE = 1.0  # seconds
+OTHERS = ((0.7, 1.0), (1.2, 1.0), (1.0, 0.7), (1.0, 1.2))  # further tests: times the prompts, times the outputs
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -30,12 +34,14 @@ class Knee:
         concurrency: requests in flight.
         itl: p99 of the time between tokens there, seconds.
         objective: seconds to the first token.
+        by_size: how rate and concurrency change with the size of requests; None where only one size was tested.
     """
 
     rate: float
     concurrency: float
     itl: float
     objective: float
+    by_size: BySize | None = None
 
 
 def knee(profile: Profile, lengths: Requests, *, objective: float | None = None, seed: int = 1) -> Knee:
@@ -56,6 +62,30 @@ def knee(profile: Profile, lengths: Requests, *, objective: float | None = None,
             high = middle
     at = _tested(profile, lengths, rate=low, objective=objective, seed=seed)
     return Knee(low, low * (at.e2e.mean or 1.0), at.itl.quantile(0.99) or 0.05, objective)
+
+
+def by_size(profile: Profile, lengths: Requests, found: Knee, *, seed: int = 1) -> BySize:
+    """How what `found` says changes with the size of requests: four more load tests, at the same objective."""
+    tests = [LoadTest(mean(lengths), found.rate, found.concurrency)]
+    for prompts, outputs in OTHERS:
+        other = longer(lengths, prompts=prompts, outputs=outputs)
+        at = knee(profile, other, objective=found.objective, seed=seed)
+        tests.append(LoadTest(mean(other), at.rate, at.concurrency))
+    return sizes.fitted(tests)
+
+
+def mean(lengths: Requests) -> Sizes:
+    """Mean tokens of the requests."""
+    return Sizes(float(np.mean(lengths.prompts)), float(np.mean(lengths.outputs)))
+
+
+def longer(given: Requests, *, prompts: float, outputs: float) -> Requests:
+    """The requests with so many times the tokens, one at least."""
+    return dataclasses.replace(given, prompts=_times(given.prompts, prompts), outputs=_times(given.outputs, outputs))
+
+
+def _times(tokens: Ints, factor: float) -> Ints:
+    return np.asarray(np.maximum(np.rint(tokens * factor), 1), dtype=np.int64)
 
 
 def _tested(profile: Profile, lengths: Requests, *, rate: float, objective: float, seed: int) -> Scorecard:

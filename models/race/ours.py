@@ -10,7 +10,8 @@ at by the reactive side.
 import dataclasses
 import math
 
-from models.capacity import sizing
+from models.capacity import mix, sizing
+from models.capacity.mix import Flow, Mix
 from models.capacity.profile import Profile, concurrency_target
 from models.forecasting.forecast import Outlook
 from models.policy import floor, planning, reactive, rules
@@ -38,7 +39,8 @@ KNOB = "burst headroom"
 def objectives(knee: Knee, headroom: float) -> Objectives:
     """The configuration's defaults with what a load test says; the duration is that at the knee, by Little's law."""
     target = concurrency_target(knee=knee.concurrency, headroom=headroom)
-    profile = Profile(concurrency=target, duration=knee.concurrency / knee.rate, source="measured")
+    duration = knee.concurrency / knee.rate
+    profile = Profile(concurrency=target, duration=duration, source="measured", by_size=knee.by_size)
     return Objectives(profile, raise_quantile=CAUTION.get(headroom, CAUTION[HEADROOM]))
 
 
@@ -64,6 +66,8 @@ class Floorcast:
         self._lead, self._ttft = foresight.horizons.raising if foresight else lead, ttft
         self._active = tuple(rule for rule in rules.RULES if rule.__name__ != without)
         self._memory: Memory | None = None
+        self._mix: Mix | None = None
+        self._sized = objectives
         self._planned_at = float("-inf")
         self._index: int | None = None
         self._plans: tuple[sizing.Planned, sizing.Planned] = (NOT_YET, NOT_YET)
@@ -74,6 +78,7 @@ class Floorcast:
 
     def decide_from(self, observation: Observation, *, standing: int) -> Decision:
         """The same where another number than the replica count stands: a floor."""
+        self._sized = self._for_sizes(observation)
         reacting = self._reacting(observation)
         raising, lowering = self._planned(observation.now)
         if self._foresight is None:
@@ -93,6 +98,18 @@ class Floorcast:
         memory = self._memory or Memory(needed_at=observation.now)
         decision, self._memory = floor.decide(context, self.objectives.floor, memory, active=self._active)
         return decision
+
+    def _for_sizes(self, seen: Observation) -> Objectives:
+        """The objectives for requests as large as they are now."""
+        profile = self.objectives.profile
+        if profile.by_size is None:
+            return self.objectives
+        signals = (Signal.TOKENS_IN, Signal.TOKENS_OUT, Signal.COMPLETIONS, Signal.IN_FLIGHT)
+        values = [value for signal in signals if (value := _value(seen, signal)) is not None]
+        if len(values) == len(signals):
+            self._mix = mix.after(self._mix, Flow(*values), at=seen.now)
+        sized = profile.sized(mix.sizes(self._mix, profile.by_size.tested))
+        return dataclasses.replace(self.objectives, profile=sized)
 
     def _breach(self, seen: Observation) -> str:
         ttft = _value(seen, Signal.TTFT_P95)
@@ -116,19 +133,19 @@ class Floorcast:
         outlooks = {Signal.ARRIVALS: outlook}
         return planning.plan_for(
             outlooks,
-            profile=self.objectives.profile,
+            profile=self._sized.profile,
             probability=probability,
-            duration=self.objectives.profile.duration,
+            duration=self._sized.profile.duration,
         )
 
     def _reacting(self, seen: Observation) -> sizing.Planned:
         load = sizing.Load(
             in_flight=_value(seen, Signal.IN_FLIGHT),
             arrivals=_value(seen, Signal.ARRIVALS),
-            duration=self.objectives.profile.duration,
+            duration=self._sized.profile.duration,
         )
         return reactive.react(
-            self.objectives,
+            self._sized,
             load,
             waiting=_value(seen, Signal.WAITING),
             supply=seen.supply,

@@ -3,8 +3,11 @@ import dataclasses
 import numpy as np
 import pytest
 
+from models.capacity import sizes
 from models.capacity.profile import Profile as Replica
+from models.capacity.sizes import LoadTest, Sizes
 from models.fleet import profiles, seen
+from models.fleet.requests import Requests
 from models.fleet.workload import Surge, Synthetic
 from models.peers.hpa import Hpa, HpaSettings
 from models.peers.static import Static
@@ -170,6 +173,39 @@ def test_a_load_test_finds_what_a_replica_carries() -> None:
     assert knee.concurrency == pytest.approx(knee.rate * 6, rel=0.7)
     assert knee.objective == 2.0
     assert loadtest.knee(profiles.LLAMA_8B_H100, lengths, objective=2.0).rate > 2 * knee.rate
+
+
+def test_load_tests_at_other_sizes_tell_what_a_replica_carries_of_longer_requests() -> None:
+    """The powers measured around one size foretell a load test of requests a third longer in both."""
+    lengths, profile = LOAD.between(0, 1800), profiles.LLAMA_8B_RTX4090
+    knee = loadtest.knee(profile, lengths, objective=4.0)
+    by_size = loadtest.by_size(profile, lengths, knee)
+    other = loadtest.longer(lengths, prompts=1.3, outputs=1.3)
+    told = knee.rate * by_size.relative(loadtest.mean(other))[0]
+    assert loadtest.knee(profile, other, objective=4.0).rate == pytest.approx(told, rel=0.15)
+    assert told < 0.8 * knee.rate
+
+
+class Longer:
+    """The same arrivals, whose requests are half as long again from a time on."""
+
+    def between(self, start: float, end: float) -> Requests:
+        given = LOAD.between(start, end)
+        later = np.where(given.times > COURSE.start + 900, 1.5, 1.0)
+        return dataclasses.replace(given, outputs=np.rint(given.outputs * later).astype(np.int64))
+
+
+def test_requests_that_grow_ask_for_more_replicas_where_load_tests_say_what_they_weigh() -> None:
+    tested = [LoadTest(Sizes(p, o), 10 / p / o, 8) for p, o in ((1, 1), (2, 1), (1, 2))]
+    sizes_of_load = loadtest.mean(LOAD.between(COURSE.start, COURSE.start + 900))
+    by_size = dataclasses.replace(sizes.fitted(tested), tested=sizes_of_load, least=sizes_of_load, most=sizes_of_load)
+    knowing = dataclasses.replace(OBJECTIVES, profile=dataclasses.replace(OBJECTIVES.profile, by_size=by_size))
+    course = dataclasses.replace(COURSE, source=Longer())
+    blind, seeing = (
+        running.run(course, ours.Floorcast(each, foreseen()), interval=15.0) for each in (OBJECTIVES, knowing)
+    )
+    assert seeing.replica_hours > 1.1 * blind.replica_hours
+    assert seeing.missed <= blind.missed
 
 
 def test_nonsense_is_refused() -> None:
