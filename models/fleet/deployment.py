@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from models.fleet.pool import LifeEvent, Pool
-from models.fleet.warmup import Drawn
+from models.fleet.warmup import BackOff, Drawn
 
 DAY = 86400.0
 
@@ -43,6 +43,15 @@ class Pod:
     slot: int = -1
     served: bool = False
     start: Drawn | None = None
+    crashes: int = 0
+    began: float = np.nan  # when its container last started
+    back_off: BackOff = dataclasses.field(default_factory=BackOff)
+
+    def waits(self, now: float) -> bool:
+        """Whether none of its containers runs yet, for want of a GPU, a node or an image: Pending, to Kubernetes."""
+        if self.phase is not Phase.STARTING:
+            return self.phase is Phase.PENDING
+        return self.start is not None and now - self.bound < self.start.without_container
 
     def doing(self, now: float) -> str:
         """Its phase, and while it starts for the first time what it waits for: image, weights, engine and so on."""
@@ -80,9 +89,10 @@ class Deployment:
     def __init__(self, pool: Pool, start: Start, *, seed: tuple[int, ...], grace: float = 300.0) -> None:
         """No pods yet; `grace` is how long a draining one may take, seconds.
 
-        How long a pod takes to start follows from the seed, its place and the day alone, so that whoever asks for a
-        replica earlier has it no later. Drawn in the order of the starts, two fleets under two policies would meet
-        other warm-ups from the first difference on, and the luckier one would look like the better policy.
+        How long a pod takes to start follows from the seed, its place, the day and how often it has crashed alone, so
+        that whoever asks for a replica earlier has it no later. Drawn in the order of the starts, two fleets under two
+        policies would meet other warm-ups from the first difference on, and the luckier one would look like the better
+        policy.
         """
         self.pool = pool
         self.wanted = 0
@@ -113,6 +123,7 @@ class Deployment:
         for _ in range(replicas):
             pod = self._add()
             pod.phase, pod.bound, pod.ready = Phase.STARTING, self.pool.now, self.pool.now
+            pod.began = pod.bound
             pod.slot = self.pool.start(ready_at=self.pool.now)
         self.wanted += replicas
 
@@ -149,6 +160,7 @@ class Deployment:
         """A GPU is free for the pod; it starts."""
         pod.bound = self.pool.now
         pod.start = self._draw(pod)
+        pod.began = pod.bound + pod.start.without_container
         self._begin(pod, pod.start.total, pod.start.lives)
 
     def _draw(self, pod: Pod, life: int = 0) -> Drawn:
@@ -177,16 +189,22 @@ class Deployment:
             return
         pod.served = pod.served or event.served
         if event.kind == "crashed":
-            self._crashes += 1
-            drawn = self._draw(pod, self._crashes)
-            # The container restarts on its node: image and scheduling are done.
-            self._begin(pod, drawn.weights + drawn.engine, drawn.lives)
+            self._restart(pod, event.at)
         else:
             self.pods.remove(pod)
             self._wasted += pod.start is not None and not pod.served
             self._ended["replica"] += event.at - pod.bound
             self._ended["pending"] += pod.bound - pod.created
             self._ended["warming"] += (event.at if np.isnan(pod.ready) else pod.ready) - pod.bound
+
+    def _restart(self, pod: Pod, at: float) -> None:
+        """A container that crashed starts again on its node: image and scheduling are done, but the kubelet waits."""
+        self._crashes += 1
+        pod.crashes += 1
+        waits = pod.back_off.after(at - pod.began)
+        pod.began = at + waits
+        drawn = self._draw(pod, pod.crashes)
+        self._begin(pod, waits + drawn.weights + drawn.engine, drawn.lives)
 
     def costs(self) -> Costs:
         """What the pods cost so far."""

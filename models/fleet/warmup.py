@@ -4,6 +4,8 @@ import dataclasses
 
 import numpy as np
 
+BACK_OFF, LONGEST_BACK_OFF, FORGIVEN = 10.0, 300.0, 600.0  # seconds, the kubelet's
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Drawn:
@@ -28,6 +30,11 @@ class Drawn:
         names = ("stuck", "schedule", "node", "image", "weights", "engine")
         return tuple((name, getattr(self, name)) for name in names)
 
+    @property
+    def without_container(self) -> float:
+        """Seconds from the GPU until a container runs; Kubernetes calls the pod Pending until then."""
+        return self.stuck + self.schedule + self.node + self.image
+
     def at(self, passed: float) -> str:
         """The phase after so many seconds; the last one for good."""
         for name, seconds in self.phases:
@@ -35,6 +42,25 @@ class Drawn:
             if passed < 0:
                 return name
         return "engine"
+
+
+@dataclasses.dataclass(slots=True)
+class BackOff:
+    """How long the kubelet waits before it starts a container again: CrashLoopBackOff, of each container for itself.
+
+    At once after the first crash, then 10 s, doubling up to 5 min; forgotten when the container ran for 10 min.
+
+    Attributes:
+        crashes: in a row.
+    """
+
+    crashes: int = 0
+
+    def after(self, ran: float) -> float:
+        """Seconds until the next start, where the container ran for `ran` seconds before it crashed."""
+        self.crashes = 1 if ran >= FORGIVEN else self.crashes + 1
+        again = self.crashes - 2
+        return 0.0 if again < 0 else min(BACK_OFF * 2.0 ** min(again, 10), LONGEST_BACK_OFF)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from models.fleet.deployment import Deployment, Phase
 from models.policy.protocol import Pod
 from models.series import Floats
 
-Key = tuple[Phase, float | None, float | None, float | None]
+Key = tuple[Phase, bool, float | None, float | None, float | None]
 NOTHING_SHOWN = (None, None, None)
 
 
@@ -21,9 +21,9 @@ class Shown:
     def show(self, target: Deployment, each: Floats) -> tuple[Pod, ...]:
         """The pods of a deployment, with what the newest scrapes said; `each` is that of a look at its pool."""
         pages = _pages(each)
-        before, now = self._before, {}
+        before, now, at = self._before, {}, target.pool.now
         for pod in target.pods:
-            key = (pod.phase, *pages.get(pod.slot, NOTHING_SHOWN))
+            key = (pod.phase, pod.waits(at), *pages.get(pod.slot, NOTHING_SHOWN))
             old = before.get(pod.number)
             now[pod.number] = old if old is not None and old[0] == key else (key, _pod(pod.number, key))
         self._before = now
@@ -63,11 +63,11 @@ def _pages(each: Floats) -> dict[int, tuple[float, float, float]]:
 
 
 def _pod(number: int, key: Key) -> Pod:
-    phase, running, waiting, kv = key
+    phase, pending, running, waiting, kv = key
     return Pod(
         str(number),
         ready=phase is Phase.READY,
-        pending=phase is Phase.PENDING,
+        pending=pending,
         deleting=phase is Phase.DRAINING,
         running=running,
         waiting=waiting,

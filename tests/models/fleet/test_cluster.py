@@ -10,7 +10,7 @@ from models.fleet.cluster import Cluster
 from models.fleet.deployment import Deployment, Phase, Start
 from models.fleet.memory import PoolSettings
 from models.fleet.pool import Pool
-from models.fleet.warmup import FixedWarmUp, WarmUp
+from models.fleet.warmup import BackOff, Drawn, FixedWarmUp, WarmUp
 from tests.models.fleet import cases
 
 QUIET = PoolSettings(timeout=None, scrape_interval=None)
@@ -152,6 +152,69 @@ def test_a_crashed_replica_restarts_and_keeps_its_gpu() -> None:
     assert costs.starts == costs.crashes + 1
     assert costs.replica_seconds == 1000.0
     assert len(target.pods) == 1
+
+
+@dataclasses.dataclass
+class Crashing:
+    """Ready after 10 s, and crashed so long after that, in turn."""
+
+    lives: list[float]
+
+    def draw(self, rng: np.random.Generator, weights_bytes: float) -> Drawn:
+        del rng, weights_bytes
+        lives = self.lives.pop(0) if self.lives else np.inf
+        return Drawn(schedule=0, node=0, image=0, weights=0, engine=10.0, lives=lives, stuck=0)
+
+
+def readies(lives: list[float], *, until: float) -> list[float]:
+    """When a single replica became ready."""
+    cluster, target = one(Crashing(lives))
+    cluster.scale("a", 1)
+    found, was = [], False
+    for at in np.arange(5.0, until, 5.0):
+        cluster.advance(float(at))
+        ready = target.pods[0].phase is Phase.READY
+        if ready and not was:
+            found.append(float(at))
+        was = ready
+    return found
+
+
+def test_the_kubelet_waits_longer_after_each_crash_up_to_five_minutes() -> None:
+    back_off = BackOff()
+    assert [back_off.after(30.0) for _ in range(9)] == [0, 10, 20, 40, 80, 160, 300, 300, 300]
+    for _ in range(2000):  # a day of crashes overflows nothing
+        assert back_off.after(30.0) == 300.0
+
+
+def test_a_container_that_ran_for_ten_minutes_starts_at_once_and_counts_anew() -> None:
+    back_off = BackOff()
+    assert [back_off.after(ran) for ran in (30.0, 30.0, 599.0, 600.0, 30.0)] == [0, 10, 20, 0, 10]
+
+
+def test_a_replica_that_crashes_again_and_again_is_back_later_each_time() -> None:
+    # 10 s of start and 20 of life each: crashes at 30, 60, 100, 150, 220 and so on.
+    assert readies([20.0] * 5, until=400.0) == [10.0, 40.0, 80.0, 130.0, 200.0, 310.0]
+
+
+def test_a_long_life_is_forgiven_its_start_counted() -> None:
+    assert readies([20.0, 590.0, 20.0], until=800.0) == [10.0, 40.0, 640.0, 680.0]
+
+
+def test_a_replica_restarts_by_its_own_crashes_whatever_crashes_beside_it() -> None:
+    """Both what is drawn and how long the kubelet waits: of two fleets, the one has more replicas that crash."""
+    alone, beside = (one(FixedWarmUp(20, mean_life=150)) for _ in range(2))
+    courses = []
+    for (cluster, target), replicas in ((alone, 1), (beside, 4)):
+        cluster.scale("a", replicas)
+        first, course = target.pods[0], []
+        for at in range(1, 3000):
+            cluster.advance(float(at))
+            course.append((first.phase, first.crashes))
+        courses.append(course)
+        assert first.crashes > 5
+        assert target.costs().crashes == sum(pod.crashes for pod in target.pods)
+    assert courses[0] == courses[1]
 
 
 def test_a_stuck_pod_holds_its_gpu_and_is_late() -> None:
