@@ -12,6 +12,7 @@ from models.fleet import (
     clients,
     heap,
     jit,
+    latency,
     layout,
     living,
     looking,
@@ -39,7 +40,7 @@ def fingerprint(modules: tuple[ModuleType, ...] = MODULES) -> str:
     return hashlib.sha256("".join(map(inspect.getsource, modules)).encode()).hexdigest()
 
 
-LOOKING = (jit, layout, looking, view)
+LOOKING = (jit, latency, layout, looking, view)
 
 
 @functools.cache

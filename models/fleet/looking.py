@@ -1,38 +1,93 @@
 """One look at a pool's last scrapes, compiled: what `seen` reads page by page, for those who look a million times.
 
-Per replica values are handed out rather than their sums where these are no whole numbers: they are added up by numpy as
-in `seen`, so that both say the same bits.
+It says the same bits as `seen`, so it adds up in the same order: numpy's, which is not from left to right.
 """
 
-from models.fleet import view
+import math
+
+import numpy as np
+
+from models.fleet import latency, view
 from models.fleet.jit import Floats, Record, compiled
 from models.fleet.layout import (
     AT,
     NOTHING,
+    PAGE_BUCKETS,
     POD,
     READY,
     SCRAPE_COLUMNS,
     SEEN_ARRIVED,
+    SEEN_E2E,
+    SEEN_E2E_SUM,
     SEEN_FINISHED,
+    SEEN_ITL,
     SEEN_KV,
     SEEN_PROMPT,
     SEEN_RUNNING,
     SEEN_TOKENS,
+    SEEN_TTFT,
     SEEN_WAITING,
 )
 
 # What a look finds of the pool as a whole; times in seconds. Sums are over the ready replicas' newest scrapes.
 (
-    REPLICAS, FRESH, OLDEST, RUNNING, WAITING, ROUTER_ROWS, ROUTER_FIRST, ROUTER_LAST, ROUTER_SENT, ROUTER_WAITING,
-    NONE_READY, TWICE, TWICE_OLDEST,
+    REPLICAS, FRESH, OLDEST, RUNNING, WAITING, KV, ROUTER_ROWS, ROUTER_FIRST, ROUTER_LAST, ROUTER_SENT, ROUTER_WAITING,
+    NONE_READY, TWICE,
 ) = range(13)  # fmt: skip
-POOL_COLUMNS = 13
-# What it finds of each ready replica, one row a kind; rises by those that were scraped twice in the window.
+# What the rises say: since when all are known, sums of rates, 95th percentiles and a mean (NaN of nothing).
+TWICE_OLDEST, ARRIVED, PROMPT, TOKENS, FINISHED, TTFT, ITL, DURATION = range(13, 21)
+POOL_COLUMNS = 21
+# What it finds of each ready replica, one row a kind; rates by those that were scraped twice in the window.
 (
     EACH_SLOT, EACH_KNOWN, EACH_RUNNING, EACH_WAITING, EACH_KV, EACH_FIRST, EACH_LAST, EACH_ARRIVED, EACH_PROMPT,
     EACH_TOKENS, EACH_FINISHED,
 ) = range(11)  # fmt: skip
 EACH_ROWS = 11
+QUANTILE = 0.95
+TTFT_BOUNDS, ITL_BOUNDS = np.array(latency.TTFT_BOUNDS), np.array(latency.ITL_BOUNDS)
+BLOCK = 128  # values up to which numpy adds in one go; sums of more are left to it
+
+
+@compiled
+def added(values: Floats, n: int) -> float:
+    """The sum of the first n values, a block at most, as numpy has it: by eights."""
+    whole, found = n - n % 8, 0.0
+    if whole:
+        a, b, c, d, e, f, g, h = values[0], values[1], values[2], values[3], values[4], values[5], values[6], values[7]
+        for k in range(8, whole, 8):
+            a, b, c, d = a + values[k], b + values[k + 1], c + values[k + 2], d + values[k + 3]
+            e, f, g, h = e + values[k + 4], f + values[k + 5], g + values[k + 6], h + values[k + 7]
+        found = ((a + b) + (c + d)) + ((e + f) + (g + h))
+    for k in range(whole, n):
+        found += values[k]
+    return found
+
+
+@compiled
+def quantile(total: Floats, column: int, bounds: Floats) -> float:
+    """As `seen.page_quantile`, over the histogram from a column on; NaN where nothing was measured."""
+    count = 0.0
+    for k in range(bounds.shape[0] + 1):
+        count += total[column + k]
+    if count == 0:
+        return math.nan
+    below, lower, wanted = 0.0, 0.0, QUANTILE * count
+    for k in range(bounds.shape[0]):
+        here = total[column + k]
+        if below + here >= wanted:
+            return lower + (bounds[k] - lower) * ((wanted - below) / here)
+        below += here
+        lower = bounds[k]
+    return lower
+
+
+@compiled
+def mean_duration(total: Floats) -> float:
+    """As `seen.mean_duration`; NaN where nothing finished."""
+    finished = 0.0
+    for k in range(PAGE_BUCKETS):
+        finished += total[SEEN_E2E + k]
+    return total[SEEN_E2E_SUM] / finished if finished > 0 else math.nan
 
 
 @compiled
@@ -102,15 +157,16 @@ def look(p: Record, window: float, stale: float, found: Floats, each: Floats) ->
         n += 1
     found[REPLICAS], found[FRESH], found[OLDEST], found[TWICE] = n, fresh, oldest, twice
     found[RUNNING], found[WAITING] = running, waiting
+    found[KV] = added(each[EACH_KV], n) / n if fresh == n <= BLOCK else math.nan
     found[NONE_READY] = 1.0 if p.ready == 0 else 0.0
 
 
 @compiled
 def rises(p: Record, found: Floats, each: Floats, total: Floats) -> None:
-    """How much each counter rose in the window: a second of each replica scraped twice, and of all together.
+    """What the counters' rises in the window say: rates, quantiles, a mean; over the replicas scraped twice in it.
 
-    `found` and `each` are those of a look at this moment in which all pages were fresh; `total` has shape
-    (SCRAPE_COLUMNS,) and is written.
+    `found` and `each` are those of a look at this moment in which all pages were fresh, and are written; `total` is
+    room for the rises of all together, shape (SCRAPE_COLUMNS,).
     """
     total[:] = 0.0
     m, oldest = 0, p.now
@@ -129,3 +185,8 @@ def rises(p: Record, found: Floats, each: Floats, total: Floats) -> None:
         oldest = min(oldest, new[AT])
         m += 1
     found[TWICE_OLDEST] = oldest
+    if m <= BLOCK:
+        found[ARRIVED], found[PROMPT] = added(each[EACH_ARRIVED], m), added(each[EACH_PROMPT], m)
+        found[TOKENS], found[FINISHED] = added(each[EACH_TOKENS], m), added(each[EACH_FINISHED], m)
+    found[TTFT], found[ITL] = quantile(total, SEEN_TTFT, TTFT_BOUNDS), quantile(total, SEEN_ITL, ITL_BOUNDS)
+    found[DURATION] = mean_duration(total)

@@ -4,28 +4,34 @@ The same readings as `models.fleet.seen`, bit for bit (a test compares them), a 
 takes tens of millions of looks.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from models.fleet import latency, layout, looking, seen
+from models.fleet import looking
 from models.fleet.deployment import Deployment
 from models.policy.protocol import Observation
 from models.race import driver, pods
 from models.race.looks import Looks
 from models.signals import Cause, Known, Reading, Signal, Unknown
 
-QUANTILES = {
-    Signal.TTFT_P95: (layout.SEEN_TTFT, latency.TTFT_BOUNDS),
-    Signal.ITL_P95: (layout.SEEN_ITL, latency.ITL_BOUNDS),
+GAUGES = {
+    Signal.IN_FLIGHT: looking.RUNNING, Signal.WAITING: looking.WAITING, Signal.KV_USAGE: looking.KV,
+}  # fmt: skip
+RISEN = {
+    Signal.ARRIVALS: looking.ARRIVED,
+    Signal.TOKENS_IN: looking.PROMPT,
+    Signal.TOKENS_OUT: looking.TOKENS,
+    Signal.TTFT_P95: looking.TTFT,
+    Signal.ITL_P95: looking.ITL,
+    Signal.DURATION_MEAN: looking.DURATION,
 }
-RATES = {
-    Signal.ARRIVALS: looking.EACH_ARRIVED,
-    Signal.TOKENS_IN: looking.EACH_PROMPT,
-    Signal.TOKENS_OUT: looking.EACH_TOKENS,
-    Signal.COMPLETIONS: looking.EACH_FINISHED,
-}
-GAUGES = {Signal.IN_FLIGHT: looking.RUNNING, Signal.WAITING: looking.WAITING}
-SEEN = (*GAUGES, Signal.KV_USAGE, *QUANTILES, *RATES, Signal.DURATION_MEAN)
+NOT_SCRAPED, NONE_READY = Unknown(Cause.NOT_ASKED, "nothing is scraped"), Unknown(Cause.EMPTY, "no replica is ready")
+NOT_MEASURED = Unknown(Cause.EMPTY, "nothing was measured")
+ENDLESS = Unknown(Cause.EMPTY, "no request finished")
+ONCE = Unknown(Cause.EMPTY, "no replica was scraped twice")
+ROUTER_ONCE = Unknown(Cause.EMPTY, "the router was not scraped twice")
+SEEN = (*GAUGES, *RISEN)
 
 
 class Watcher:
@@ -72,59 +78,46 @@ class Glance(Mapping[Signal, Reading]):
 
     def get(self, signal: Signal, default: Any = None) -> Any:  # noqa: ANN401  (as a mapping)
         """The reading; of what a pool does not show, the default."""
-        try:
-            return self[signal]
-        except KeyError:
-            return default
+        return self._read.get(signal) or (self[signal] if signal in SEEN else default)
 
 
 def _reading(looks: Looks, signal: Signal) -> Reading:
     if signal not in SEEN:
         raise KeyError(signal)
     if looks.interval is None:
-        return Unknown(Cause.NOT_ASKED, "nothing is scraped")
+        return NOT_SCRAPED
     found = looks.found()
     if looks.sight.router and (reading := _of_router(found, signal)) is not None:
         return reading
-    return _of_pages(looks, found, signal)
-
-
-def _of_pages(looks: Looks, found: list[float], signal: Signal) -> Reading:
-    """What the ready replicas' pages say; nothing as long as one of them is missing."""
-    n, fresh = int(found[looking.REPLICAS]), int(found[looking.FRESH])
+    n, fresh = found[looking.REPLICAS], found[looking.FRESH]
     if n == 0:
-        return Unknown(Cause.EMPTY, "no replica is ready")
+        return NONE_READY
     if fresh < n:
-        return Unknown(Cause.PARTIAL, f"{fresh} of {n} ready replicas were scraped")
+        return Unknown(Cause.PARTIAL, f"{fresh:.0f} of {n:.0f} ready replicas were scraped")
     if signal in GAUGES:
         return Known(found[GAUGES[signal]], found[looking.OLDEST])
-    if signal is Signal.KV_USAGE:
-        return Known(float(looks.each()[looking.EACH_KV].sum() / n), found[looking.OLDEST])
     return _risen(looks, signal)
 
 
 def _of_router(found: list[float], signal: Signal) -> Reading | None:
     """What the router knows; None where it is asked for what only the replicas' pages say."""
-    if found[looking.ROUTER_ROWS] < 2:  # noqa: PLR2004  (a rate needs two)
-        return Unknown(Cause.EMPTY, "the router was not scraped twice") if signal is Signal.ARRIVALS else None
-    at = found[looking.ROUTER_LAST]
     if signal is Signal.ARRIVALS:
+        if found[looking.ROUTER_ROWS] < 2:  # noqa: PLR2004  (a rate needs two)
+            return ROUTER_ONCE
+        at = found[looking.ROUTER_LAST]
         return Known(found[looking.ROUTER_SENT] / (at - found[looking.ROUTER_FIRST]), at)
-    if found[looking.NONE_READY] and signal in GAUGES:
-        return Known(0.0 if signal is Signal.IN_FLIGHT else found[looking.ROUTER_WAITING], at)
+    if found[looking.NONE_READY] and found[looking.ROUTER_ROWS] >= 2:  # noqa: PLR2004  (as `seen` has it)
+        waiting = {Signal.IN_FLIGHT: 0.0, Signal.WAITING: found[looking.ROUTER_WAITING]}
+        return Known(waiting[signal], found[looking.ROUTER_LAST]) if signal in waiting else None
     return None
 
 
 def _risen(looks: Looks, signal: Signal) -> Reading:
     """A rate, a quantile or a mean over the window; all pages are fresh."""
-    twice = int(looks.found()[looking.TWICE])
-    if twice == 0:
-        return Unknown(Cause.EMPTY, "no replica was scraped twice")
-    total = looks.rises()
-    at = looks.found()[looking.TWICE_OLDEST]
-    if signal in RATES:
-        return Known(float(looks.each()[RATES[signal], :twice].sum()), at)
-    if signal is Signal.DURATION_MEAN:
-        return seen.mean_duration(total, at)
-    column, bounds = QUANTILES[signal]
-    return seen.page_quantile(total, column, bounds, at)
+    if not looks.found()[looking.TWICE]:
+        return ONCE
+    found = looks.risen()
+    value = found[RISEN[signal]]
+    if math.isnan(value):
+        return ENDLESS if signal is Signal.DURATION_MEAN else NOT_MEASURED
+    return Known(value, found[looking.TWICE_OLDEST])

