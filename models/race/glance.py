@@ -22,6 +22,7 @@ RISEN = {
     Signal.ARRIVALS: looking.ARRIVED,
     Signal.TOKENS_IN: looking.PROMPT,
     Signal.TOKENS_OUT: looking.TOKENS,
+    Signal.COMPLETIONS: looking.FINISHED,
     Signal.TTFT_P95: looking.TTFT,
     Signal.ITL_P95: looking.ITL,
     Signal.DURATION_MEAN: looking.DURATION,
