@@ -9,7 +9,8 @@
   its output are made longer until a replica carries 1.5. Fewer requests, about as many tokens.
 - Scale: requests are thinned or repeated so that the busiest five minutes need between 5 and 40 replicas: as many as
   keep a run at `budget` requests.
-- Minute counts are drawn within the minute (Poisson); stamps rounded to 3 s are spread over those.
+- Counts are drawn within their steps as Poisson streams: no file of counts says how bursty they were. Files of
+  requests keep their own bursts; stamps rounded to 3 s are spread over those.
 """
 
 import dataclasses

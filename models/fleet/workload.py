@@ -21,6 +21,8 @@ TOKEN_SIGMA = (
     0.8  # spread of the logarithm of prompt and output lengths inside a minute, near that of the request traces
 )
 
+LEAST_CV, MOST_CV = 0.05, 100.0  # nearly a clock; all of a step at once
+
 
 class Source(Protocol):
     """Where requests come from."""
@@ -135,19 +137,28 @@ def read_counts(text: str, *, prompt: float = 1000.0, output: float = 200.0) -> 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class FromCounts:
-    """Requests drawn inside the steps of counts.
+    """Requests drawn inside the steps of counts, each with as many as it counts.
+
+    Arrivals are a renewal process with gamma gaps, given that a step has its count: one number says how bursty it is,
+    1 is Poisson exactly, and gamma gaps are among those that ServeGen (arXiv 2505.09999) fits to production streams.
 
     Attributes:
         counts: what is drawn from.
         seed: of the draws.
         scale: times as many requests, by thinning or repeating binomially.
-        cv: coefficient of variation of the time between arrivals inside a step: 1 is Poisson, more is bursts.
+        cv: coefficient of variation of the time between arrivals inside a step: 1 is Poisson, more is bursts. Among n
+            arrivals it cannot exceed the root of n, all of them at once; what is asked for is reached where n is some
+            times its square.
     """
 
     counts: Counts
     seed: int = 0
     scale: float = 1.0
     cv: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not LEAST_CV <= self.cv <= MOST_CV:
+            raise ValueError(f"cv is {self.cv!r}: must lie in {LEAST_CV:g}..{MOST_CV:g}; 1 is Poisson")
 
     def between(self, start: float, end: float) -> Requests:
         """Those at or after `start` and before `end`, seconds."""
@@ -168,10 +179,20 @@ class FromCounts:
 
 
 def _positions(rng: np.random.Generator, n: int, cv: float) -> Floats:
-    """So many arrivals in 0..1, not falling, with gamma gaps of the given coefficient of variation."""
-    gaps = rng.gamma(1 / cv**2, 1.0, n + 1) + 1e-300  # bursts underflow to 0
-    found: Floats = np.minimum(np.cumsum(gaps)[:n] / gaps.sum(), 1 - 1e-12)
-    return found
+    """So many arrivals in 0..1, not falling, with gamma gaps of the given coefficient of variation.
+
+    Drawn on a circle that is then turned: from one end of the step to the other, most steps would begin and end with
+    a burst, and all streams would beat with the minute. For Poisson gaps it makes no difference.
+    """
+    if cv == 1:
+        gaps = rng.gamma(1.0, 1.0, n + 1) + 1e-300
+        found: Floats = np.minimum(np.cumsum(gaps)[:n] / gaps.sum(), 1 - 1e-12)
+        return found
+    # By their logarithms and from the largest on: in great bursts all would underflow, and come out even.
+    logs = np.log(rng.gamma(1 / cv**2 + 1, 1.0, n)) - rng.exponential(cv**2, n)
+    gaps = np.exp(logs - logs.max(initial=-np.inf))
+    turned = np.cumsum(gaps) / max(gaps.sum(), 1.0) + rng.random()
+    return np.minimum(np.sort(turned % 1.0), 1 - 1e-12)
 
 
 def drawn_lengths(rng: np.random.Generator, n: int, mean: float) -> npt.NDArray[np.int64]:

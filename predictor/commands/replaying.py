@@ -128,6 +128,13 @@ def simulate(  # noqa: PLR0913, PLR0917  (one parameter a flag)
     sweep: Annotated[int, typer.Option(help="Runs of each policy at other settings, for the frontier.")] = 2,
     prompt: Annotated[float, typer.Option(help="Mean prompt tokens where --file or --since has none.")] = 1000.0,
     output: Annotated[float, typer.Option(help="Mean output tokens, likewise.")] = 200.0,
+    burstiness: Annotated[
+        float | None,
+        typer.Option(
+            help="Coefficient of variation of the time between requests that counts do not tell apart.",
+            show_default="1: Poisson",
+        ),
+    ] = None,
     price: Annotated[float, typer.Option(help="Of one GPU and hour.")] = 3.5,
     currency: Annotated[str, typer.Option(help="Sign before a price.")] = "$",
     seed: Annotated[int, typer.Option(help="Of everything drawn.")] = 1,
@@ -155,6 +162,7 @@ def simulate(  # noqa: PLR0913, PLR0917  (one parameter a flag)
         minimum=minimum,
         maximum=maximum,
         sweep=sweep,
+        burstiness=burstiness,
         tokens=(prompt, output),
         price=price,
         currency=currency,

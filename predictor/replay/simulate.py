@@ -48,6 +48,7 @@ class Asked:
         minimum: replicas at least; None for that of the first manifest, and 1 without.
         maximum: replicas at most; None for that of the first manifest, and twice what the peak needs without.
         sweep: runs of each policy at other settings.
+        burstiness: coefficient of variation of the time between requests inside a step of counts; None for Poisson.
         tokens: mean prompt and output where the recording does not say.
         price: of one GPU and hour.
         currency: its sign.
@@ -73,6 +74,7 @@ class Asked:
     minimum: int | None = None
     maximum: int | None = None
     sweep: int = 2
+    burstiness: float | None = None
     tokens: tuple[float, float] = (1000.0, 200.0)
     price: float = 3.5
     currency: str = "$"
@@ -144,13 +146,21 @@ def run(given: Asked, *, clock: Clock | None = None) -> int:
 
 def made(given: Asked, now: float, bar: rich.progress.Progress) -> "Told":
     """What the simulation finds; `now` is Unix seconds."""
-    from predictor.replay import profilefile, simulatemanifests, simulatereport, simulateruns  # noqa: PLC0415  (late: numba)
+    from predictor.replay import (  # noqa: PLC0415  (late: numba)
+        profilefile,
+        simulateload,
+        simulatemanifests,
+        simulatereport,
+        simulateruns,
+    )
 
     own = simulatemanifests.read(given.hpa)
     minimum, maximum = given.bounds(own)
     profile = profilefile.read(given.profile)
     step = bar.add_task("reading", total=1.0)
     load = _workload(given, now)
+    if given.burstiness is not None:
+        load = simulateload.bursty(load, given.burstiness)
     question = simulateruns.Question(
         profile=profile,
         warm_up=_warm_up(given.warm_up),

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from models.fleet import requests
+from models.fleet import requests, workload
 from models.fleet.requests import Requests
 from models.fleet.workload import Counts, FromCounts, Source, Surge, Synthetic
 from models.series import Floats, Series
@@ -73,6 +73,27 @@ def _coarse(steps: Counts) -> Floats:
     each = round(MINUTE / steps.step)
     whole = len(steps.requests) // each * each
     return np.asarray(steps.requests[:whole].reshape(-1, each).sum(axis=1) / MINUTE, dtype=np.float64)
+
+
+def bursty(load: Workload, cv: float) -> Workload:
+    """The same counts with their requests in bursts; `cv` of the time between two, 1 for Poisson.
+
+    Raises:
+        ConfigurationError: the requests are not drawn inside steps of counts, or `cv` cannot be had.
+    """
+    if isinstance(load.source, Synthetic):
+        raise ConfigurationError(
+            f"--burstiness: {cv:g}: a generated workload has its own; write cv={cv:g} in --generate"
+        )
+    if not isinstance(load.source, FromCounts):
+        raise ConfigurationError(f"--burstiness: {cv:g}: {load.name} says when each request came; leave the flag out")
+    if not workload.LEAST_CV <= cv <= workload.MOST_CV:
+        raise ConfigurationError(
+            f"--burstiness: {cv:g} must lie in {workload.LEAST_CV:g}..{workload.MOST_CV:g}; 1 is Poisson"
+        )
+    source = dataclasses.replace(load.source, cv=cv)
+    what = f"gaps inside a step of {source.counts.step:g} s have a coefficient of variation of {cv:g}"
+    return dataclasses.replace(load, source=source, notes=(*load.notes, Note("--burstiness", what)))
 
 
 def checked(span: tuple[float, float]) -> tuple[float, float]:

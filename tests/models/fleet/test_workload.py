@@ -1,4 +1,5 @@
 import gzip
+import hashlib
 import itertools
 
 import hypothesis
@@ -85,6 +86,54 @@ def test_bursts_are_as_bursty_as_asked_for(cv: float) -> None:
     counts = Counts(3600, np.array([20_000.0]), np.array([10.0]), np.array([10.0]))
     times = FromCounts(counts, cv=cv).between(0, 3600).times
     assert workload.burstiness(times) == pytest.approx(cv, rel=0.1)
+
+
+@hypothesis.given(
+    counts=st.lists(st.integers(0, 60), min_size=1, max_size=8),
+    cv=st.floats(workload.LEAST_CV, workload.MOST_CV),
+    seed=st.integers(0, 99),
+)
+def test_bursts_keep_the_count_of_each_step(counts: list[int], cv: float, seed: int) -> None:
+    requests = np.array(counts, dtype=float)
+    source = FromCounts(Counts(60, requests, np.full(len(counts), 10.0), np.full(len(counts), 5.0)), seed=seed, cv=cv)
+    found = source.between(0, 60 * len(counts))
+    assert np.bincount((found.times // 60).astype(int), minlength=len(counts)).tolist() == counts
+    assert (np.diff(found.times) >= 0).all()
+    again = source.between(0, 60 * len(counts))
+    assert found.times.tobytes() == again.times.tobytes()
+    assert found.outputs.tobytes() == again.outputs.tobytes()
+
+
+@pytest.mark.parametrize("cv", [0.3, 2.0, 5.0])
+def test_bursts_reach_over_the_ends_of_steps_and_do_not_beat_with_them(cv: float) -> None:
+    steps = np.full(2000, 100.0)
+    times = FromCounts(Counts(60, steps, np.full(2000, 10.0), np.full(2000, 5.0)), cv=cv).between(0, 120_000).times
+    assert workload.burstiness(times) == pytest.approx(cv, rel=0.15)
+    near_an_end = np.abs((times + 30) % 60 - 30) < 0.6
+    assert near_an_end.mean() == pytest.approx(0.02, abs=0.006)
+
+
+def test_a_step_of_few_is_no_burstier_than_all_of_them_at_once() -> None:
+    steps = np.full(3000, 9.0)
+    times = FromCounts(Counts(60, steps, np.full(3000, 10.0), np.full(3000, 5.0)), cv=100.0).between(0, 180_000).times
+    assert 2.5 < workload.burstiness(times) < 3.1
+
+
+def test_poisson_arrivals_are_the_same_bits_as_ever() -> None:
+    """The scoreboard and all published results are made of them."""
+    counts = Counts(60, np.arange(30.0) * 1.3, np.full(30, 100.0), np.full(30, 20.0))
+    found = [FromCounts(counts, seed=3, scale=1.7).between(0, 1800), Synthetic(rate=3, seed=5).between(0, 1800)]
+    digests = [
+        hashlib.sha256(b"".join(one.tobytes() for one in (given.times, given.prompts, given.outputs))).hexdigest()
+        for given in found
+    ]
+    assert [digest[:16] for digest in digests] == ["f85aa3288c846dc2", "6ef26471153abba3"]
+
+
+@pytest.mark.parametrize("cv", [0.0, -1.0, 1000.0, float("nan")])
+def test_a_burstiness_that_cannot_be_had_is_refused(cv: float) -> None:
+    with pytest.raises(ValueError, match=r"cv is .*: must lie in 0.05\.\.100; 1 is Poisson"):
+        FromCounts(Counts(60, np.ones(2), np.ones(2), np.ones(2)), cv=cv)
 
 
 def test_burstiness_of_real_traces_is_what_their_description_says() -> None:

@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from predictor.errors import HistoryError
-from predictor.replay import simulatefiles
+from models.fleet import workload
+from predictor.errors import ConfigurationError, HistoryError
+from predictor.replay import simulatefiles, simulateload
 
 TOKENS = (1000.0, 200.0)
 EVEN = "".join(f"{10 * i},{7 if i % 2 else ''}\n" for i in range(720))  # every second length is not known
@@ -83,3 +84,30 @@ def test_files_that_cannot_be_used_are_named(content: bytes, message: str, tmp_p
     path.write_bytes(content)
     with pytest.raises(HistoryError, match=message):
         simulatefiles.read(path, hours=1.0, seed=1, tokens=TOKENS)
+
+
+def test_counts_may_have_their_requests_in_bursts(tmp_path: Path) -> None:
+    rows = "".join(f"{minute},120\n" for minute in range(60))
+    load = simulatefiles.read(file_of(tmp_path, f"minute,requests\n{rows}"), hours=1.0, seed=1, tokens=TOKENS)
+    bursts = simulateload.bursty(load, 4.0)
+    found = [workload.burstiness(one.source.between(900.0, 3600.0).times) for one in (load, bursts)]
+    assert found == [pytest.approx(1.0, rel=0.1), pytest.approx(4.0, rel=0.25)]
+    assert [len(one.source.between(900.0, 3600.0)) for one in (load, bursts)] == [45 * 120] * 2
+    assert "--burstiness: gaps inside a step of 60 s have a coefficient of variation of 4" in [
+        f"{note.where}: {note.what}" for note in bursts.notes
+    ]
+
+
+def test_a_burstiness_that_cannot_be_had_is_refused_with_its_remedy(tmp_path: Path) -> None:
+    requests = simulatefiles.read(file_of(tmp_path, f"arrival_s,prompt_tokens\n{EVEN}"), hours=1, seed=1, tokens=TOKENS)
+    with pytest.raises(
+        ConfigurationError, match=r"--burstiness: 2: .* says when each request came; leave the flag out"
+    ):
+        simulateload.bursty(requests, 2.0)
+    generated = simulateload.generated("rate=1,days=0.1", hours=0.5, seed=1)
+    with pytest.raises(ConfigurationError, match="a generated workload has its own; write cv=2 in --generate"):
+        simulateload.bursty(generated, 2.0)
+    rows = "".join(f"{minute},12\n" for minute in range(60))
+    counts = simulatefiles.read(file_of(tmp_path, f"minute,requests\n{rows}"), hours=1.0, seed=1, tokens=TOKENS)
+    with pytest.raises(ConfigurationError, match=r"--burstiness: 0 must lie in 0.05\.\.100; 1 is Poisson"):
+        simulateload.bursty(counts, 0.0)
