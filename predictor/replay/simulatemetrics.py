@@ -36,8 +36,8 @@ class Metric:
     doubt: str = ""
 
 
-AT_END = "is counted when a request ends, and here when it arrives: in an overload it would show less"
-_GATEWAY_END = Metric(Signal.ARRIVALS, Kind.COUNTER, of_pods=False, doubt=AT_END)
+AT_END = "counts a request when it ends, also where the client gave up: those are left out here"
+_GATEWAY_END = Metric(Signal.COMPLETIONS, Kind.COUNTER, of_pods=False, doubt=AT_END)
 # By name with _ for :, as adapters write them.
 KNOWN: Mapping[str, Metric] = {
     "vllm_num_requests_running": Metric(Signal.IN_FLIGHT),
@@ -46,7 +46,7 @@ KNOWN: Mapping[str, Metric] = {
     "vllm_gpu_cache_usage_perc": Metric(Signal.KV_USAGE),
     "vllm_prompt_tokens_total": Metric(Signal.TOKENS_IN, Kind.COUNTER),
     "vllm_generation_tokens_total": Metric(Signal.TOKENS_OUT, Kind.COUNTER),
-    "vllm_request_success_total": Metric(Signal.ARRIVALS, Kind.COUNTER, doubt=AT_END),
+    "vllm_request_success_total": Metric(Signal.COMPLETIONS, Kind.COUNTER),
     "vllm_time_to_first_token_seconds_bucket": Metric(Signal.TTFT_P95, Kind.HISTOGRAM),
     "vllm_inter_token_latency_seconds_bucket": Metric(Signal.ITL_P95, Kind.HISTOGRAM),
     "vllm_time_per_output_token_seconds_bucket": Metric(Signal.ITL_P95, Kind.HISTOGRAM),

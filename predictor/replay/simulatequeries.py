@@ -192,6 +192,8 @@ class _Reader:
         found: Query | None = None
         for one in series:
             rate: Query = queries.Windowed(one.metric.signal, window=one.window, of_pods=one.metric.of_pods)
+            if one.metric.signal is Signal.COMPLETIONS and not one.metric.of_pods:
+                rate = queries.Otherwise(rate, queries.Number(0.0))  # a gateway's counter stands still without a pod
             if one.factor != 1:
                 rate = queries.Combined(rate, "*", queries.Number(one.factor))
             found = rate if found is None else queries.Combined(found, "+", rate)

@@ -12,7 +12,13 @@ from predictor.replay.simulatemetrics import RefusedError
 from tests.fakes.observations import observe
 
 PODS = (Pod("a", running=10.0, waiting=2.0, kv_usage=0.5), Pod("b", running=30.0, waiting=4.0, kv_usage=0.9))
-RATES = {Signal.ARRIVALS: 5.0, Signal.TOKENS_IN: 400.0, Signal.TTFT_P95: 1.5, Signal.ITL_P95: 0.04}
+RATES = {
+    Signal.ARRIVALS: 5.0,
+    Signal.COMPLETIONS: 4.0,
+    Signal.TOKENS_IN: 400.0,
+    Signal.TTFT_P95: 1.5,
+    Signal.ITL_P95: 0.04,
+}
 
 
 def seen(pods: tuple[Pod, ...] = PODS) -> Observation:
@@ -31,7 +37,8 @@ def seen(pods: tuple[Pod, ...] = PODS) -> Observation:
         ("100 * max(vllm:gpu_cache_usage_perc)", 90.0),
         ("sum(vllm:num_requests_waiting) / count(vllm:num_requests_waiting)", 3.0),
         ("2 + 3 * sum(vllm:num_requests_waiting) - (4 - 1)", 17.0),
-        ('sum(rate(istio_requests_total{destination_service="llama"}[5m]))', 5.0),
+        ('sum(rate(istio_requests_total{destination_service="llama"}[5m]))', 4.0),
+        ("sum(rate(vllm:request_success_total[1m]))", 4.0),
         ("sum(increase(envoy_cluster_upstream_rq_total[2m]))", 600.0),
         ("avg(irate(vllm:prompt_tokens_total[1m]))", 200.0),
         ("histogram_quantile(0.95, sum by (le) (rate(vllm:time_to_first_token_seconds_bucket[1m])))", 1.5),
@@ -50,6 +57,13 @@ def test_without_pods_there_are_no_series_and_a_default_where_one_is_written() -
         for text in ("sum(vllm:num_requests_waiting)", "sum(vllm:num_requests_waiting) or vector(0)")
     ]
     assert found == [None, 0.0]
+
+
+def test_a_gateway_counts_on_without_pods_arrivals_and_what_ends() -> None:
+    asleep = dataclasses.replace(observe({Signal.ARRIVALS: 5.0}, replicas=1), supply=Supply(0, 1), pods=())
+    names = ("envoy_cluster_upstream_rq_total", "istio_requests_total", "vllm:request_success_total")
+    found = [simulatequeries.read(f"sum(rate({name}[1m]))").query.read(asleep) for name in names]
+    assert found == [5.0, 0.0, None]
 
 
 def test_what_differs_from_a_real_metric_is_said_once() -> None:
