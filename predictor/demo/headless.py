@@ -2,11 +2,13 @@
 
 import json
 import sys
+from collections.abc import Mapping
 
 import rich.console
 import rich.progress
 
-from predictor.demo import pages, summary
+from models.signals import Signal
+from predictor.demo import graded, pages, summary
 from predictor.demo.options import DemoOptions, Output
 from predictor.demo.stage import Stage
 
@@ -21,13 +23,15 @@ def run(options: DemoOptions) -> int:
         with progress.status(f"Preparing: {stage.preparing}."):
             stage.begin(source)
         _play(stage, progress)
+        with progress.status("Replaying the day, to grade its forecasts."):
+            found = graded.of(stage)
     except KeyboardInterrupt:
         progress.print("Interrupted: the figures are those until now.")
-        _print(stage)
+        _print(stage, {})
         return 130
     finally:
         source.close()
-    _print(stage)
+    _print(stage, found)
     return 0
 
 
@@ -50,8 +54,8 @@ def _clock(seconds: float) -> str:
     return f"{minutes // 60:02d}:{minutes % 60:02d}"
 
 
-def _print(stage: Stage) -> None:
-    outcome = summary.result(stage)
+def _print(stage: Stage, found: Mapping[Signal, graded.Graded]) -> None:
+    outcome = {**summary.result(stage), "forecast": summary.grades(found)}
     if stage.options.output is Output.JSON:
         sys.stdout.write(json.dumps(outcome) + "\n")
     else:

@@ -8,6 +8,8 @@ from models.fleet import entry
 from models.forecasting.engine import Forecaster
 from models.forecasting.settings import DAY, HOUR
 from models.policy.decision import Decision
+from models.series import Series
+from models.signals import Signal
 from predictor.board import Board, Entry, Plans
 from predictor.demo import film, scenario
 from predictor.demo.cluster import Autoscaled, SimulatedCluster
@@ -86,6 +88,7 @@ class Stage:
         managed = scenario.rival(options.rival) if options.owner is Owner.HPA else None
         self.floorcast = Autoscaled(scenario.cluster(options.seed), hpa=managed)
         self.hpa = Autoscaled(scenario.cluster(options.seed), hpa=scenario.rival(options.rival))
+        self._history = History(step=scenario.PACE.slow, span=MOST_DAYS * DAY)
         self._loops: Loops | None = None
 
     @property
@@ -103,13 +106,17 @@ class Stage:
         """Whether the simulated time asked for has passed."""
         return self.seconds >= self.options.hours * HOUR
 
+    def remembered(self, signal: Signal) -> Series:
+        """What the service has in its memory of a signal, up to the last whole point."""
+        return self._history.series(scenario.TARGET.key, signal, now=self.clock.now() - self._history.step)
+
     def begin(self, source: SignalSource) -> None:
         """Builds the loops over a source that reads the pages of Floorcast's fleet, and takes the first decision."""
         entry.run()  # compiles it while nobody waits for the lock
         with self.lock:
             self.floorcast.begin()
             self.hpa.begin()
-        history = History(step=scenario.PACE.slow, span=MOST_DAYS * DAY)
+        history = self._history
         warm = WarmStart(source, self.traffic, seed=self.options.seed, days=self.options.days)
         self._loops = Loops(
             World(self.clock, warm, SimulatedCluster(self.floorcast), self.chronicle),

@@ -1,7 +1,7 @@
 """What the day came to, for people and for programs."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import rich.box
@@ -9,9 +9,13 @@ import rich.console
 import rich.table
 
 from models.fleet import scorecard
+from models.signals import Signal
 from predictor.demo import film, scenario
 from predictor.demo.cluster import Autoscaled
+from predictor.demo.graded import Graded
 from predictor.demo.stage import Stage
+
+JUDGED = "0.95"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -85,6 +89,27 @@ def promise_kept(floorcast: dict[str, Any], hpa: dict[str, Any]) -> bool:
     return bool(misses[0] < misses[1] and floorcast["replica_hours"] <= hpa["replica_hours"])
 
 
+def grades(found: Mapping[Signal, Graded]) -> dict[str, Any]:
+    """How the forecasts did by the service's own count and by a back-test of the same day, ready for JSON."""
+    return {
+        str(signal): {
+            "scored": one.scored,
+            "coverage": {f"{q:g}": round(share, 4) for q, share in one.coverage.items()},
+            "backtest": {f"{q:g}": round(share, 4) for q, share in one.backtested.items()},
+        }
+        for signal, one in found.items()
+    }
+
+
+def graded(signal: str, grade: dict[str, Any]) -> str:
+    """The same as a sentence, of the quantile that usually holds a floor."""
+    own, other = (100 * grade[which][JUDGED] for which in ("coverage", "backtest"))
+    return (
+        f"p{100 * float(JUDGED):g} of {signal.replace('_', ' ')} covered {own:.1f} % of {grade['scored']} forecasts;"
+        f" a back-test of the same day says {other:.1f} %."
+    )
+
+
 def table(outcome: dict[str, Any]) -> rich.table.Table:
     """The two fleets side by side."""
     hours = outcome["simulated_seconds"] / 3600
@@ -102,6 +127,8 @@ def show(console: rich.console.Console, outcome: dict[str, Any]) -> None:
     console.print(table(outcome))
     kept = "Fewer misses at no more replica-hours" if outcome["promise_kept"] else "NOT fewer misses at no more hours"
     console.print(f"{kept}. {outcome['verdict']}", highlight=False)
+    for signal, grade in outcome.get("forecast", {}).items():
+        console.print(graded(signal, grade), highlight=False)
 
 
 def _side(side: Autoscaled) -> dict[str, Any]:

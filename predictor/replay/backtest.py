@@ -1,6 +1,7 @@
 """Rolling origins over a recorded history, with the service's own forecaster fed tick by tick."""
 
 import dataclasses
+import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
@@ -18,6 +19,7 @@ from models.signals import Signal
 from predictor.outlooks import FORECAST_SIGNALS
 from predictor.replay.recorded import Key
 
+EARLY = 1e-6  # seconds: what a sum of steps may be off
 Indices = npt.NDArray[np.intp]
 
 
@@ -32,6 +34,7 @@ class Questions:
         signal_age: seconds by which its signals are old; likewise.
         forecast: the forecaster's numbers.
         learning: seconds that are replayed before scores count; at most a quarter of the history.
+        since: Unix time of the first origin; the forecaster learns from all that lies before.
     """
 
     warm_ups: Mapping[str, tuple[float, ...]]
@@ -40,6 +43,7 @@ class Questions:
     signal_age: float = 15.0
     forecast: ForecastSettings = dataclasses.field(default_factory=ForecastSettings)
     learning: float = DAY
+    since: float = -math.inf
 
     def horizons(self, target: str) -> tuple[Horizons, ...]:
         """The horizons of each warm-up, as in the service."""
@@ -169,6 +173,7 @@ class _Sheet:
         every = max(round(questions.every / series.step), 1)
         first = round(series.start / series.step)
         origins = np.arange(-first % every, len(series), every)  # whole multiples of `every`, as the clock has them
+        origins = origins[series.start + origins * series.step >= questions.since - EARLY]
         ahead = tuple(seconds for one in questions.horizons(key[0]) for seconds in (one.raising, one.lowering))
         shape = (len(ahead), len(origins), len(questions.forecast.quantiles))
         nothing = np.full(len(origins), "none", dtype="U8")

@@ -28,6 +28,7 @@ def test_json_is_one_object_with_both_fleets_and_nothing_else_on_stdout(capsys: 
     assert (outcome["seed"], outcome["simulated_seconds"]) == (3, 900)
     assert all(isinstance(outcome[side][name], int | float) for side in ("floorcast", "hpa") for name in MEASURED)
     assert outcome["floorcast"]["requests"] == outcome["hpa"]["requests"] > 100
+    assert outcome["forecast"]["arrivals"]["scored"] > 0
     assert "Simulating" in err
 
 

@@ -6,7 +6,7 @@ import pytest
 from models.forecasting import scoring
 from models.series import Floats, Series
 from models.signals import Known, Signal
-from predictor.demo import pages, scenario
+from predictor.demo import graded, pages, scenario, summary
 from predictor.demo.options import DemoOptions
 from predictor.demo.past import WarmStart
 from predictor.demo.stage import Chronicle, Stage
@@ -85,3 +85,25 @@ def test_the_services_own_coverage_is_that_of_a_backtest_of_the_same_day(
     # Not exactly: the newest point of the service is a single reading as yet, the others are means of four.
     for q, share in zip(replayed.probabilities, scoring.coverage(came, bounds), strict=True):
         assert grade.coverage[q] == pytest.approx(share, abs=FEW / grade.scored), q
+
+
+def test_the_headless_run_tells_both_coverages(day: tuple[Stage, dict[Signal, Series]]) -> None:
+    stage, _ = day
+    found = graded.of(stage)
+    assert list(found) == [Signal.ARRIVALS, Signal.IN_FLIGHT]
+    told = summary.grades(found)
+    for signal, one in found.items():
+        assert one.scored > 80
+        for q, share in one.coverage.items():
+            assert one.backtested[q] == pytest.approx(share, abs=FEW / one.scored), (signal, q)
+        assert set(told[signal]["backtest"]) == {f"{q:g}" for q in one.coverage}
+
+
+def test_a_grade_as_a_sentence() -> None:
+    one = {"scored": 717, "coverage": {"0.95": 0.9414}, "backtest": {"0.95": 0.9456}}
+    said = "p95 of in flight covered 94.1 % of 717 forecasts; a back-test of the same day says 94.6 %."
+    assert summary.graded("in_flight", one) == said
+
+
+def test_a_day_that_has_just_begun_has_no_grades() -> None:
+    assert graded.of(Stage(DemoOptions())) == {}

@@ -1,5 +1,7 @@
 """Rolling origins: the service's forecaster, nothing from the future, and scores by the service's own rule."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -56,6 +58,15 @@ def test_forecasts_are_those_of_a_forecaster_that_follows_tick_by_tick(replayed:
         if isinstance(outlook, Forecast) and isinstance(longer, Forecast):
             assert list(outlook.quantiles.values()) == replayed.bounds[row].tolist()
             assert list(longer.quantiles.values()) == replayed.longer[row].tolist()
+
+
+def test_origins_from_a_moment_on_are_forecast_as_if_all_had_been(replayed: backtest.Replayed) -> None:
+    questions = dataclasses.replace(QUESTIONS, since=20 * 3600.0)
+    (late,) = backtest.run({KEY: replayed.series}, questions)
+    assert late.times[0] == 20 * 3600
+    skipped = len(replayed.times) - len(late.times)
+    assert late.bounds.tolist() == replayed.bounds[skipped:].tolist()
+    assert np.array_equal(late.came, replayed.came[skipped:], equal_nan=True)
 
 
 def test_the_horizon_is_the_services_and_what_came_is_by_its_rule(replayed: backtest.Replayed) -> None:
