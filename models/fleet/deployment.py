@@ -97,6 +97,8 @@ class Deployment:
         self.pool = pool
         self.wanted = 0
         self.pods: list[Pod] = []
+        self.changes = 0  # goes up whenever a pod comes, goes or is in another phase
+        self._pending: tuple[int, list[Pod]] = (-1, [])  # as of so many changes
         self._start = start
         self._seed = seed
         self._grace = grace
@@ -125,6 +127,7 @@ class Deployment:
             pod.phase, pod.bound, pod.ready = Phase.STARTING, self.pool.now, self.pool.now
             pod.began = pod.bound
             pod.slot = self.pool.start(ready_at=self.pool.now)
+        self.changes += 1
         self.wanted += replicas
 
     def _add(self) -> Pod:
@@ -133,9 +136,11 @@ class Deployment:
         pod = Pod(self._numbers, place, self.pool.now)
         self.pods.append(pod)
         self._numbers += 1
+        self.changes += 1
         return pod
 
     def _remove(self, pod: Pod) -> None:
+        self.changes += 1
         if pod.phase is Phase.READY:
             pod.phase = Phase.DRAINING
             self.pool.drain(pod.slot, until=self.pool.now + self._grace)
@@ -149,7 +154,9 @@ class Deployment:
     @property
     def pending(self) -> list[Pod]:
         """Pods without a GPU, oldest first."""
-        return [pod for pod in self.pods if pod.phase is Phase.PENDING]
+        if self._pending[0] != self.changes:
+            self._pending = (self.changes, [pod for pod in self.pods if pod.phase is Phase.PENDING])
+        return self._pending[1]
 
     @property
     def holding(self) -> int:
@@ -170,6 +177,7 @@ class Deployment:
     def _begin(self, pod: Pod, takes: float, lives: float) -> None:
         ready_at = self.pool.now + takes
         pod.phase = Phase.STARTING
+        self.changes += 1
         pod.slot = self.pool.start(ready_at=ready_at, crash_at=ready_at + lives)
         self._starts += 1
 
@@ -180,6 +188,7 @@ class Deployment:
                 self._see(event)
 
     def _see(self, event: LifeEvent) -> None:
+        self.changes += 1
         pod = next(pod for pod in self.pods if pod.slot == event.slot and pod.phase is not Phase.PENDING)
         if event.kind == "ready":
             pod.phase = Phase.READY

@@ -38,7 +38,8 @@ class Pool:
         self.profile = profile
         self.settings = settings or PoolSettings()
         self._m = memory.allocate(profile, self.settings, start=start, logged=logged)
-        self._chunks: collections.deque[requests.Requests] = collections.deque()
+        self._chunks = collections.deque([requests.none()])  # the first one is being served
+        self._chunk = self._chunks[0].chunk()
         self._offered_until = start
         self._pods = 0
         self._bound: layout.Memory | None = None
@@ -103,13 +104,13 @@ class Pool:
             raise ValueError(f"cannot go back from {self.now} s to {to} s")
         run = entry.run()
         while True:
-            if not self._chunks:
-                self._chunks.append(requests.none())
-            answer = run(self.bound().pool, self._chunks[0].chunk(), to, int(len(self._chunks) > 1))
+            memory_now = self._m if self._bound is self._m else self.bound()
+            answer = run(memory_now.pool, self._chunk, to, int(len(self._chunks) > 1))
             if answer == layout.REACHED:
                 return []
             if answer == layout.NEED_ARRIVALS:
                 self._chunks.popleft()
+                self._chunk = self._chunks[0].chunk()
                 self._m.pool["next_arrival"] = 0
             elif answer == layout.NEED_REQUESTS:
                 self._m = memory.with_requests(self._m)

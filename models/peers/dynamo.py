@@ -208,12 +208,12 @@ class Planner:
 
     def _by_objectives(self, pods: list[Pod], spread: float) -> int:
         ttft, itl = self.settings.ttft / self.settings.caution, self.settings.itl / self.settings.caution
-        now = [self._estimates(pod, 1.0) for pod in pods]
+        now = (self._estimates(pod, 1.0) for pod in pods)
         if all(own + queueing > ttft or step > itl for own, queueing, step in now):
             return 1
         if math.isinf(spread) or any(self._use(pod) * spread > 1 for pod in pods):
             return 0
-        fewer = [self._estimates(pod, spread) for pod in pods]
+        fewer = (self._estimates(pod, spread) for pod in pods)
         fits = all(queueing < DOWN_SHARE * (ttft - own) and step < DOWN_SHARE * itl for own, queueing, step in fewer)
         return -1 if fits else 0
 

@@ -8,7 +8,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 
-from models.peers import answer, behavior, metrics
+from models.peers import answer, behavior, metrics, windows
 from models.policy.decision import Decision, Reason
 from models.policy.protocol import Observation
 from models.signals import Signal
@@ -61,7 +61,9 @@ class Hpa:
         self.settings = settings
         self._followed = settings.followed
         self._tolerances = settings.tolerances
-        self._recommendations: list[tuple[float, int]] = []  # (time, what the metrics alone asked for)
+        # What the metrics alone asked for: the highest of the window, or where there are rules, all with their times.
+        self._highest = windows.Peak(settings.stabilisation)
+        self._recommendations: list[tuple[float, int]] = []
         self._changes: list[behavior.Change] = []
 
     def decide(self, observation: Observation) -> Decision:
@@ -107,9 +109,8 @@ class Hpa:
         """After stabilisation and the limits on the rate; within the bounds."""
         rules = self.settings.rules
         if rules is None:
-            stable = max(self._recent(self.settings.stabilisation, seen.now), default=wanted)
-            self._recommend(wanted, seen.now)
-            return answer.bounded(min(max(stable, wanted), max(2 * seen.replicas, 4)), seen)
+            stable = int(self._highest.add(seen.now, wanted))
+            return answer.bounded(min(stable, max(2 * seen.replicas, 4)), seen)
         up = min([wanted, *self._recent(rules.up.window, seen.now)])
         down = max([wanted, *self._recent(rules.down.window, seen.now)])
         self._recommend(wanted, seen.now)
@@ -130,7 +131,7 @@ class Hpa:
         return [replicas for at, replicas in self._recommendations if at > now - window]
 
     def _recommend(self, wanted: int, now: float) -> None:
-        rules = self.settings.rules
-        window = self.settings.stabilisation if rules is None else max(rules.up.window, rules.down.window)
+        rules = self.settings.rules or behavior.Behavior()
+        window = max(rules.up.window, rules.down.window)
         kept = [(at, replicas) for at, replicas in self._recommendations if at > now - window]
         self._recommendations = [*kept, (now, wanted)]

@@ -48,10 +48,10 @@ class Peak:
         self._falling: deque[tuple[float, float]] = deque()  # each larger than all after it
 
     def add(self, now: float, value: float) -> float:
-        """One more value; returns the largest since `now - seconds`."""
+        """One more value; returns the largest since `now - seconds`, itself among them."""
         while self._falling and self._falling[-1][1] <= value:
             self._falling.pop()
         self._falling.append((now, value))
-        while self._falling[0][0] <= now - self._seconds:
+        while len(self._falling) > 1 and self._falling[0][0] <= now - self._seconds:
             self._falling.popleft()
         return self._falling[0][1]

@@ -32,7 +32,7 @@ NOT_MEASURED = Unknown(Cause.EMPTY, "nothing was measured")
 ENDLESS = Unknown(Cause.EMPTY, "no request finished")
 ONCE = Unknown(Cause.EMPTY, "no replica was scraped twice")
 ROUTER_ONCE = Unknown(Cause.EMPTY, "the router was not scraped twice")
-SEEN = (*GAUGES, *RISEN)
+SEEN = dict.fromkeys((*GAUGES, *RISEN))
 
 
 class Watcher:
@@ -42,17 +42,21 @@ class Watcher:
         self._target, self._lane = target, lane
         self._pods = pods.Shown()
         self._looks = Looks(target.pool, lane.sight)
+        self._supply, self._changes = driver.supply(target, lane), target.changes
 
     def observe(self) -> Observation:
         """What an autoscaler sees of the pool now."""
         target, lane = self._target, self._lane
-        looked = self._looks.fresh()
+        looked, supply = self._looks.fresh(), self._supply
+        if target.changes != self._changes or supply.warming or supply.stuck:  # those that warm grow older
+            supply = self._supply = driver.supply(target, lane)
+            self._changes = target.changes
         return Observation(
             target.pool.now,
             target.wanted,
             lane.minimum,
             lane.maximum,
-            driver.supply(target, lane),
+            supply,
             Glance(looked),
             pods.Pods(target, looked.each, self._pods),
         )
@@ -79,7 +83,10 @@ class Glance(Mapping[Signal, Reading]):
 
     def get(self, signal: Signal, default: Any = None) -> Any:  # noqa: ANN401  (as a mapping)
         """The reading; of what a pool does not show, the default."""
-        return self._read.get(signal) or (self[signal] if signal in SEEN else default)
+        found = self._read.get(signal)
+        if found is not None:
+            return found
+        return self[signal] if signal in SEEN else default
 
 
 def _reading(looks: Looks, signal: Signal) -> Reading:

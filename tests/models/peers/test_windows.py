@@ -36,6 +36,11 @@ def test_the_peak_is_the_largest_inside(values: list[tuple[float, float]]) -> No
         assert peak.add(now, value) == max(one for at, one in all_of_them if at > now - 60)
 
 
+def test_a_peak_over_no_time_is_the_newest() -> None:
+    peak = Peak(0.0)
+    assert [peak.add(now, value) for now, value in ((0.0, 3.0), (15.0, 2.0), (30.0, 4.0))] == [3.0, 2.0, 4.0]
+
+
 def test_a_window_shorter_than_its_buckets_is_refused() -> None:
     with pytest.raises(ValueError, match="must hold a bucket"):
         Window(1.0)

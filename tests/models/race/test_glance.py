@@ -1,6 +1,7 @@
 """What a glance says is what the pages say, to the bit, however many replicas there are and whatever is missing."""
 
-import itertools
+import dataclasses
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from models.fleet.warmup import FixedWarmUp
 from models.fleet.workload import Synthetic
 from models.peers.static import Static
 from models.policy.protocol import Pod
+from models.race import driver
 from models.race.driver import Lane
 from models.race.glance import SEEN, Watcher
 from models.signals import Cause, Known, Signal, Unknown
@@ -30,7 +32,7 @@ def watched(sight: Sight, **settings: float | None) -> tuple[Cluster, Deployment
     return Cluster({"a": target}), target, Watcher(target, Lane(Static(1), LOAD, sight=sight))
 
 
-def moments(cluster: Cluster) -> itertools.chain[float]:
+def moments(cluster: Cluster) -> Iterator[float]:
     """Every 5 seconds, while the number of replicas changes every two minutes."""
     for k, size in enumerate(SIZES):
         cluster.scale("a", size)
@@ -55,7 +57,7 @@ def test_a_glance_says_the_same_whatever_is_asked_first_and_however_often() -> N
     cluster, target, watcher = watched(Sight())
     for _ in moments(cluster):
         full = seen.readings(target.pool, Sight())
-        for signals in (SEEN, SEEN[::-1]):
+        for signals in (tuple(SEEN), tuple(SEEN)[::-1]):
             readings = watcher.observe().readings
             assert {signal: readings[signal] for signal in (*signals, *signals)} == {s: full[s] for s in SEEN}
 
@@ -89,6 +91,19 @@ def test_a_pod_of_which_nothing_has_changed_is_the_same_object() -> None:
     assert all(one is other for one, other in zip(before, watcher.observe().pods or (), strict=True))
     cluster.advance(130.0)
     assert not any(one is other for one, other in zip(before, watcher.observe().pods or (), strict=True))
+
+
+def test_the_supply_is_that_of_the_moment_though_it_is_counted_only_when_a_pod_changes() -> None:
+    cluster, target, _ = watched(Sight())
+    lane = dataclasses.replace(Lane(Static(1), LOAD), warm_up=60.0, stuck_after=30.0)
+    watcher = Watcher(target, lane)
+    different = set()
+    for _ in moments(cluster):
+        supply = watcher.observe().supply
+        assert supply == driver.supply(target, lane)
+        assert target.pending == [pod for pod in target.pods if pod.phase is Phase.PENDING]
+        different.add(supply)
+    assert len(different) > 20
 
 
 def one_by_one(target: Deployment) -> list[Pod]:
