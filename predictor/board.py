@@ -5,9 +5,11 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 
 from models import stall
-from models.capacity import crowd, sizing
+from models.capacity import crowd, mix, sizing
 from models.capacity.limits import Limit
+from models.capacity.mix import Mix
 from models.capacity.observing import Observer
+from models.capacity.sizes import Sizes
 from models.capacity.trusting import Chosen
 from models.capacity.warmup import Horizons
 from models.forecasting.forecast import Outlook
@@ -61,7 +63,7 @@ class Entry:
 
     `capacity` is the profile in use, `observers` what was seen of it by kind of replica, `limits` the upper bounds in
     replicas by their names, `stalled` the seconds for which requests run and none ends, `looks` how many requests were
-    inside of late and `growth` by how many a second there are more.
+    inside of late and `growth` by how many a second there are more, `mix` how large requests were of late.
     """
 
     target: Target
@@ -81,15 +83,24 @@ class Entry:
     stalled: float = 0.0
     looks: crowd.Looks = ()
     growth: float = 0.0
+    mix: Mix | None = None
     history: collections.deque[Decision] = dataclasses.field(
         default_factory=lambda: collections.deque(maxlen=KEPT_DECISIONS)
     )
 
     @property
     def objectives(self) -> Objectives:
-        """How the target is planned for, with what was learned of its replicas."""
+        """How the target is planned for, with what was learned of its replicas, and for requests as large as now."""
         given = self.target.objectives
-        return given if self.capacity is None else dataclasses.replace(given, profile=self.capacity.profile)
+        profile = given.profile if self.capacity is None else self.capacity.profile
+        sized = profile if self.sizes is None else profile.sized(self.sizes)
+        return given if sized is given.profile else dataclasses.replace(given, profile=sized)
+
+    @property
+    def sizes(self) -> Sizes | None:
+        """Mean tokens of the requests of late; None where it is not known how they matter."""
+        by_size = self.target.objectives.profile.by_size
+        return None if by_size is None else mix.sizes(self.mix, by_size.tested)
 
     def remember(self, decision: Decision) -> bool:
         """Keeps the decision; answers whether it says something else than the one before."""

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable
 
 from models import stall
-from models.capacity import crowd, limits, sizing
+from models.capacity import crowd, limits, mix, sizing
 from models.capacity.limits import Limit
 from models.policy import floor, reactive
 from models.policy.context import Context, Memory
@@ -38,6 +38,7 @@ def decide(
         plans_ttl: seconds after which the plans of the last slow tick no longer count.
         others: the rows of all targets: some may share its GPUs.
     """
+    entry.mix = _mix(entry, workload)
     entry.capacity = learning.learn(entry, workload, now=now)
     entry.flow = stall.look(entry.flow, _flow(entry), now=now)
     entry.stalled = stall.stalled_for(entry.flow, now=now)
@@ -184,6 +185,18 @@ def _moving(planned: sizing.Planned, entry: Entry) -> sizing.Planned:
 def stall_told(entry: Entry) -> str:
     """That the engines are stalled, in words."""
     return f"requests run and none has ended for {entry.stalled:.0f} s: the engines are stalled"
+
+
+def _mix(entry: Entry, workload: Workload) -> mix.Mix | None:
+    """The sizes of late after this look; sums over some of the pods only tell nothing of them."""
+    running = entry.readings.get(Signal.IN_FLIGHT)
+    if entry.target.objectives.profile.by_size is None or not isinstance(running, Known):
+        return entry.mix
+    signals = (Signal.TOKENS_IN, Signal.TOKENS_OUT, Signal.COMPLETIONS)
+    tokens_in, tokens_out, ended = (_value(entry, one) for one in signals)
+    if tokens_in is None or tokens_out is None or ended is None or not _whole(entry, workload.supply.ready):
+        return entry.mix
+    return mix.after(entry.mix, mix.Flow(tokens_in, tokens_out, ended, running.value), at=running.at)
 
 
 def _flow(entry: Entry) -> stall.Flow:

@@ -269,6 +269,12 @@ def _needs(record: Record) -> Iterator[tuple[str, ...]]:
     if record.get("capacity"):
         one = record["capacity"]
         yield "capacity", f"{one['concurrency']:g}", f"in flight a replica, {one['source']}. {one['note']}".rstrip(". ")
+        if sizes := one.get("sizes"):
+            told = (
+                f"in flight, {sizes['throughput']:.3g} requests/s a replica, for prompts of {sizes['prompt']:.0f} and"
+                f" outputs of {sizes['output']:.0f} tokens, as of late"
+            )
+            yield "by size", f"{sizes['concurrency']:.3g}", told
 
 
 def _cluster(record: Record) -> Iterator[tuple[str, ...]]:

@@ -60,8 +60,22 @@ def capacity(entry: Entry) -> Mapping[str, Any] | None:
         "concurrency": chosen.profile.concurrency,
         "throughput": chosen.profile.throughput,
         "kv_tokens": chosen.profile.kv_tokens,
+        "sizes": _sizes(entry),
         "note": chosen.note,
         "observed": dataclasses.asdict(seen) if seen else None,
+    }
+
+
+def _sizes(entry: Entry) -> Mapping[str, Any] | None:
+    """Mean tokens of the requests of now, and what a replica is planned for with them."""
+    if entry.sizes is None:
+        return None
+    profile = entry.objectives.profile
+    return {
+        "prompt": entry.sizes.prompt,
+        "output": entry.sizes.output,
+        "concurrency": profile.concurrency,
+        "throughput": profile.throughput,
     }
 
 

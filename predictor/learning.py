@@ -76,4 +76,10 @@ def _sight(entry: Entry, workload: Workload, *, now: float) -> Sight | None:
     if len(known) < len(values) or supply.ready < 1 or supply.warming or workload.rollout:
         return None
     running, waiting, ttft = known
-    return Sight(now, (running + waiting) / supply.ready, supply.ready, ttft)
+    return Sight(now, (running + waiting) / supply.ready / _relative(entry), supply.ready, ttft)
+
+
+def _relative(entry: Entry) -> float:
+    """How many requests as large as now a replica holds over those of the load test, which votes are counted in."""
+    by_size, now = entry.target.objectives.profile.by_size, entry.sizes
+    return 1.0 if by_size is None or now is None else by_size.relative(now)[1]

@@ -78,9 +78,9 @@ class Floorcast:
 
     def decide_from(self, observation: Observation, *, standing: int) -> Decision:
         """The same where another number than the replica count stands: a floor."""
+        raising, lowering = self._planned(observation.now)  # with the sizes of the look before, as in the service
         self._sized = self._for_sizes(observation)
         reacting = self._reacting(observation)
-        raising, lowering = self._planned(observation.now)
         if self._foresight is None:
             raising = lowering = reacting
         context = Context(
@@ -120,7 +120,7 @@ class Floorcast:
             return self._plans
         self._planned_at = now
         index = self._foresight.index(now)
-        if index != self._index:
+        if index != self._index or self._sized is not self.objectives:
             self._index = index
             raising, lowering = self._foresight.at(index)
             self._plans = (

@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from models.capacity import sizes
 from predictor.settings import durations
 from predictor.targets import Kind, Mode
 
@@ -83,10 +84,27 @@ def capacity_is_known(settings: "Settings") -> Iterator[Contradiction]:
                 " concurrency is knee / (1 + headroom)"
             )
             yield Contradiction((*place, "capacity"), text)
-        unknown = capacity.concurrency is None and capacity.knee is None
+        unknown = capacity.concurrency is None and capacity.knee is None and not capacity.load_tests
         if place[0] == "targets" and unknown and (common.mode or settings.mode) is settings.mode is Mode.CONTROL:
             text = "is missing; set it, here or in defaults, to the requests one replica serves at once"
             yield Contradiction((*place, "capacity", "concurrency"), text)
+
+
+def load_tests_tell(settings: "Settings") -> Iterator[Contradiction]:
+    """Load tests say all that is asked, and take no other figures beside them."""
+    for place, common in _everyone(settings):
+        capacity = common.capacity
+        if not capacity.load_tests:
+            continue
+        for name in ("concurrency", "knee", "throughput", "duration"):
+            if (value := getattr(capacity, name)) is not None:
+                text = f"{value:g} is given beside load_tests, which say it too; keep one of them"
+                yield Contradiction((*place, "capacity", name), text)
+        try:
+            sizes.fitted([one.test for one in capacity.load_tests])
+        except ValueError as error:
+            text = f"{error}; add such tests, or give knee and throughput instead"
+            yield Contradiction((*place, "capacity", "load_tests"), text)
 
 
 def quantiles_agree(settings: "Settings") -> Iterator[Contradiction]:
@@ -241,6 +259,7 @@ CHECKS: tuple[Check, ...] = (
     series_differ,
     queries_are_asked,
     capacity_is_known,
+    load_tests_tell,
     quantiles_agree,
     money_is_whole,
     pools_exist,

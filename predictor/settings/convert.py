@@ -5,7 +5,7 @@ import datetime as dt
 import zoneinfo
 from collections.abc import Mapping
 
-from models.capacity import profile, trusting
+from models.capacity import profile, sizes, trusting
 from models.forecasting.events import Event
 from models.forecasting.settings import ForecastSettings
 from models.policy.context import FloorSettings
@@ -84,6 +84,8 @@ def _objectives(given: workloads.Defaults) -> Objectives:
 
 
 def _profile(given: workloads.Capacity) -> profile.Profile:
+    if given.load_tests:
+        return _tested(given)
     concurrency = given.concurrency
     if concurrency is None:
         if given.knee is None:
@@ -94,4 +96,16 @@ def _profile(given: workloads.Capacity) -> profile.Profile:
         throughput=given.throughput,
         duration=given.duration,
         kv_tokens=given.kv_tokens,
+    )
+
+
+def _tested(given: workloads.Capacity) -> profile.Profile:
+    """From load tests: the figures of the first, and how they change with the size of requests."""
+    tests = [one.test for one in given.load_tests]
+    return profile.Profile(
+        concurrency=profile.concurrency_target(knee=tests[0].concurrency, headroom=given.headroom),
+        throughput=tests[0].throughput / (1 + given.headroom),
+        kv_tokens=given.kv_tokens,
+        source=trusting.Source.LOAD_TEST,
+        by_size=sizes.fitted(tests),
     )

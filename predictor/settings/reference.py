@@ -63,6 +63,8 @@ def _section(model: type[pydantic.BaseModel], *, indent: int) -> Iterator[str]:
         if inner is TargetSettings:
             yield f"{shown} []"
             yield from _example(indent=indent)
+        elif inner is not None and field.default == ():
+            yield f"{shown} []"
         elif inner is not None:
             yield shown
             yield from _section(inner, indent=indent + 2)
@@ -109,6 +111,9 @@ def _rows(model: type[pydantic.BaseModel], *, prefix: str) -> Iterator[str]:
                 yield _row(f"{place}[].{own}", one)
                 listed = fields.section_of(one)
                 yield from _rows(listed, prefix=f"{place}[].{own}[].") if listed else ()
+        elif inner is not None and field.default == ():
+            yield f"| `{place}` | `[]` | - | {field.description} |"
+            yield from _rows(inner, prefix=f"{place}[].")
         elif inner is not None:
             yield f"| **`{place}`** | | | {field.description} |"
             yield from _rows(inner, prefix=f"{place}.")

@@ -8,12 +8,14 @@ from models.capacity import economics
 from models.capacity.trusting import Learn
 from predictor.settings.durations import Duration
 from predictor.settings.events import EventSettings
+from predictor.settings.loadtests import LoadTestSettings
 from predictor.settings.section import Number, Section, key
 from predictor.settings.sections import Probability
 from predictor.targets import Kind, Mode
 
 Positive = Annotated[float, Number, pydantic.Field(gt=0)]
 Count = Annotated[int, Number]
+RIVALS = frozenset({"concurrency", "knee", "load_tests"})  # three ways to say what a replica holds
 Name = Annotated[str, pydantic.Field(pattern=r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$")]
 
 
@@ -22,8 +24,9 @@ class Capacity(Section):
 
     concurrency: Positive | None = key(
         None,
-        "Requests in flight to plan one replica for. Give this, or knee; a target in shadow mode may do without, and is"
-        " planned for a cautious 8. Too high and the replicas queue before new ones are ready, too low and they idle.",
+        "Requests in flight to plan one replica for. Give this, knee or load_tests; a target in shadow mode may do"
+        " without, and is planned for a cautious 8. Too high and the replicas queue before new ones are ready, too low"
+        " and they idle.",
         remedy="set it to the requests one replica serves at once",
     )
     knee: Positive | None = key(
@@ -35,7 +38,7 @@ class Capacity(Section):
     headroom: Annotated[float, Number] = key(
         0.2,
         "Share by which load may step up and still stay under the knee. 0.2 absorbs 20 %, what a smooth fleet of a few"
-        " replicas sees within a scrape. Only used with knee.",
+        " replicas sees within a scrape. Only used with knee and load_tests.",
         ge=0,
         le=10,
     )
@@ -48,6 +51,13 @@ class Capacity(Section):
         None,
         "Time a request takes on a replica that is not crowded. Unset: measured.",
         remedy="set it to what an uncrowded replica takes, or leave it out",
+    )
+    load_tests: tuple[LoadTestSettings, ...] = key(
+        (),
+        "Load tests at three sizes of requests or more (prompt, output, throughput, concurrency), in place of"
+        " concurrency, knee and throughput: what a replica is planned for then follows the sizes that requests have"
+        " now. The first test should be the one that is most like your traffic.",
+        remedy="or give knee and throughput",
     )
     ttft: Annotated[Duration, pydantic.Field(gt=0)] | None = key(
         None,
@@ -241,6 +251,8 @@ def with_defaults(target: dict[str, object], defaults: dict[str, object]) -> dic
 
 
 def _unrivalled(common: dict[str, object], own: dict[str, object]) -> dict[str, object]:
-    """The common keys, less concurrency or knee where the target gives the other: one of them only can hold."""
-    rivals = {"concurrency": "knee", "knee": "concurrency"}
-    return {name: value for name, value in common.items() if rivals.get(name) not in own}
+    """The common keys, less concurrency, knee or load_tests where the target gives another: one only can hold."""
+    if not RIVALS.intersection(own):
+        return common
+    told = {*RIVALS, "throughput"} if "load_tests" in own else RIVALS
+    return {name: value for name, value in common.items() if name not in told}

@@ -59,6 +59,7 @@ def vllm_signals(*, at: float) -> dict[Signal, float]:
         Signal.DURATION_MEAN: 4.2,
         Signal.TOKENS_IN: 1600,
         Signal.TOKENS_OUT: 300,
+        Signal.COMPLETIONS: 2 * (0.3 + 0.1),
     }
 
 
@@ -94,6 +95,7 @@ SGLANG_SIGNALS = {
     Signal.DURATION_MEAN: 4.2,
     Signal.TOKENS_IN: 1600,
     Signal.TOKENS_OUT: 300,
+    Signal.COMPLETIONS: 1.6,
 }
 
 
@@ -128,6 +130,7 @@ TGI_SIGNALS = {
     Signal.DURATION_MEAN: 3.2,
     Signal.TOKENS_IN: 1600,
     Signal.TOKENS_OUT: 300,
+    Signal.COMPLETIONS: 2.0,
 }
 
 
@@ -147,7 +150,7 @@ def lmdeploy() -> list[Line]:
     ]
 
 
-LMDEPLOY_SIGNALS = {**SGLANG_SIGNALS, Signal.ARRIVALS: 2.0, Signal.WAITING: 10}
+LMDEPLOY_SIGNALS = {**SGLANG_SIGNALS, Signal.ARRIVALS: 2.0, Signal.WAITING: 10, Signal.COMPLETIONS: 2.0}
 
 
 def trtllm() -> list[Line]:
@@ -165,7 +168,7 @@ def trtllm() -> list[Line]:
     ]
 
 
-TRTLLM_SIGNALS = {**SGLANG_SIGNALS, Signal.ARRIVALS: 2.0}
+TRTLLM_SIGNALS = {**SGLANG_SIGNALS, Signal.ARRIVALS: 2.0, Signal.COMPLETIONS: 2.0}
 
 
 def triton() -> list[Line]:
@@ -228,7 +231,7 @@ def dynamo_frontend() -> list[Line]:
     ]
 
 
-DYNAMO_SIGNALS = {**SGLANG_SIGNALS, Signal.ARRIVALS: 2.2}
+DYNAMO_SIGNALS = {**SGLANG_SIGNALS, Signal.ARRIVALS: 2.2, Signal.COMPLETIONS: 1.0}
 
 
 def llm_d_picker() -> list[Line]:
@@ -291,4 +294,4 @@ def shapes(*, at: float) -> dict[str, Shape]:
     }
 
 
-_ADDED = (Signal.ARRIVALS, Signal.IN_FLIGHT, Signal.WAITING, Signal.TOKENS_IN, Signal.TOKENS_OUT)
+_ADDED = (Signal.ARRIVALS, Signal.IN_FLIGHT, Signal.WAITING, Signal.TOKENS_IN, Signal.TOKENS_OUT, Signal.COMPLETIONS)

@@ -4,14 +4,16 @@ import dataclasses
 
 import pytest
 
+from models.capacity import sizes
 from models.capacity.profile import Profile
+from models.capacity.sizes import LoadTest, Sizes
 from models.capacity.sizing import Need, NeedKind, Plan
 from models.capacity.trusting import Learn, Source
 from models.capacity.warmup import Horizons
 from models.policy.context import Supply
 from models.policy.decision import Decision, Reason
 from models.signals import Cause, Known, Reading, Signal, Unknown
-from predictor import deciding, limiting
+from predictor import deciding, kept, limiting
 from predictor.board import Entry, Plans
 from predictor.ports import MIXED_GPUS, Readings, Refused, Stuck, Workload
 from predictor.targets import GpuLimits, Learning
@@ -277,3 +279,70 @@ def test_what_was_seen_before_sums_that_are_not_says_nothing_once_fewer_are_read
         seen(row, 240.0, at=row.now + 1000 + gap, reporting=0)
         row.entry.workload = dataclasses.replace(row.entry.workload, supply=Supply(ready=2))
         assert seen(row, 240.0, at=row.now + 1010 + gap) == 240
+
+
+def by_size() -> Profile:
+    """A replica that serves half as many requests a second where outputs are twice as long, and holds as many."""
+    tests = [LoadTest(Sizes(1000, output), 4 * 100 / output, 40) for output in (100, 200)]
+    tests.append(LoadTest(Sizes(2000, 100), 4, 40))
+    return Profile(40, throughput=4, source=Source.LOAD_TEST, by_size=sizes.fitted(tests))
+
+
+class Sized(Row):
+    """A target whose requests are known by their sizes: ten arrive a second, and end."""
+
+    def __init__(self) -> None:
+        super().__init__(wanted=1)
+        objectives = dataclasses.replace(self.entry.target.objectives, profile=by_size())
+        self.entry = Entry(dataclasses.replace(self.entry.target, objectives=objectives))
+
+    def serve(self, *, output: float, minutes: float, **values: float | None) -> None:
+        for _ in range(round(minutes * 6)):
+            flow = {"arrivals": 10, "completions": 10, "tokens_in": 10_000, "tokens_out": 10 * output, "in_flight": 80}
+            self.decide(**{**flow, **values})
+
+
+def test_requests_that_grow_are_planned_for_with_what_a_replica_serves_of_such() -> None:
+    row = Sized()
+    row.serve(output=100, minutes=5)
+    assert row.entry.objectives.profile.throughput == pytest.approx(4)
+    assert row.entry.basis is not None
+    reacting = row.entry.basis.context.reacting
+    assert isinstance(reacting, Plan)
+    assert (reacting.binding.kind, reacting.replicas) == (NeedKind.ARRIVALS, 3)
+    row.serve(output=200, minutes=60)
+    assert row.entry.objectives.profile.throughput == pytest.approx(2, rel=0.02)
+    reacting = row.entry.basis.context.reacting
+    assert isinstance(reacting, Plan)
+    assert reacting.replicas == 5
+    assert row.entry.sizes is not None
+    assert row.entry.sizes.output == pytest.approx(200, rel=0.02)
+
+
+@pytest.mark.parametrize("missing", ["tokens_in", "tokens_out", "completions", "in_flight"])
+def test_sizes_that_are_not_known_stay_what_they_were(missing: str) -> None:
+    row = Sized()
+    row.serve(output=200, minutes=60)
+    before = row.entry.sizes
+    row.serve(output=100, minutes=10, **{missing: None})
+    assert row.entry.sizes == before
+
+
+def test_sums_over_some_of_the_pods_tell_nothing_of_sizes() -> None:
+    row = Sized()
+    row.serve(output=100, minutes=5, reporting=CALM.supply.ready - 1)
+    assert row.entry.mix is None
+
+
+def test_votes_are_counted_in_requests_of_the_load_test() -> None:
+    """A replica that holds half as many long requests is as full with these as with twice as many short ones."""
+    long = Sized()
+    tests = [LoadTest(Sizes(1000, output), 4, 40 * 100 / output) for output in (100, 200)]
+    tests.append(LoadTest(Sizes(2000, 100), 4, 40))
+    profile = dataclasses.replace(by_size(), by_size=sizes.fitted(tests))
+    objectives = dataclasses.replace(long.entry.target.objectives, profile=profile)
+    learned = Learning(ttft=1.0, learn=Learn.LOWER, headroom=0.2)
+    long.entry = Entry(dataclasses.replace(long.entry.target, objectives=objectives, learning=learned))
+    long.serve(output=200, minutes=60)
+    (votes,) = kept.votes(long.entry.observers).values()
+    assert max(votes.votes().windows) == pytest.approx(80 / CALM.supply.ready / 0.5, rel=0.05)

@@ -15,7 +15,12 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from models.capacity import sizes
+from models.capacity.mix import Mix
+from models.capacity.profile import Profile
+from models.capacity.sizes import LoadTest, Sizes
 from models.capacity.sizing import Need, NeedKind, Plan
+from models.capacity.trusting import Source
 from models.forecasting.forecast import Forecast, Quality
 from models.signals import Cause, Known, Signal, Unknown
 from predictor import asked_for, deciding, explained, explaining
@@ -132,6 +137,26 @@ def test_the_minimum_may_be_what_decides_and_a_step_what_limits() -> None:
 def test_before_the_first_decision_there_is_nothing_to_explain() -> None:
     assert explaining.explain(Entry(examples.target())) is None
     assert explaining.capacity(Entry(examples.target())) is None
+
+
+def test_what_a_replica_serves_of_requests_as_large_as_now_is_told() -> None:
+    tests = [LoadTest(Sizes(p, o), 400_000 / p / o, 40) for p, o in ((1000, 100), (2000, 100), (1000, 200))]
+    entry = row()
+    profile = Profile(40, throughput=4, source=Source.LOAD_TEST, by_size=sizes.fitted(tests))
+    entry.target = dataclasses.replace(
+        entry.target, objectives=dataclasses.replace(entry.target.objectives, profile=profile)
+    )
+    entry.mix = Mix(NOW, 60.0, prompt=1e9, output=2e8, taken=1e6, served=1e6)
+    decide(entry, now=NOW)
+    told = explaining.capacity(entry)
+    assert told is not None
+    assert told["throughput"] == 4  # as tested
+    assert told["sizes"] == pytest.approx({"prompt": 1000, "output": 200, "concurrency": 40, "throughput": 2}, rel=1e-3)
+    record = explaining.explain(entry)
+    assert record is not None
+    out = io.StringIO()
+    explained.show(record, rich.console.Console(file=out, width=200, color_system=None), zone=dt.UTC)
+    assert "2 requests/s a replica, for prompts of 1000 and outputs of 200 tokens" in out.getvalue()
 
 
 def test_everything_is_plain_data_with_ages() -> None:

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models.capacity import warmup
+from models.capacity import sizes, warmup
 from models.capacity.profile import Profile
+from models.capacity.sizes import LoadTest, Sizes
 from models.capacity.trusting import Learn
 from models.forecasting.forecast import NotEnoughHistory, Outlook
 from models.policy.context import Supply
@@ -46,6 +47,9 @@ HOURS = 3
 START = 1_000_000.0 - 1_000_000.0 % 60
 MEASURED = ours.objectives(Knee(rate=2.0, concurrency=24.0, itl=0.05, objective=TTFT), ours.HEADROOM)
 CONFIGURED = Objectives(Profile(concurrency=20.0, throughput=1.7))
+TESTS = [LoadTest(Sizes(p, o), 2.0 * (p / 1000) ** -1.2 * (o / 200) ** -0.7, 24.0 * (p / 1000) ** -0.9)
+         for p, o in ((1000, 200), (700, 200), (1000, 140))]  # fmt: skip
+SIZED = ours.objectives(Knee(2.0, 24.0, itl=0.05, objective=TTFT, by_size=sizes.fitted(TESTS)), ours.HEADROOM)
 
 
 class Foreseen:
@@ -138,7 +142,11 @@ class World:
                 Signal.IN_FLIGHT: min(12 * rate + waiting, 26.0 * supply.ready),
                 Signal.WAITING: waiting,
                 Signal.TTFT_P95: 0.4 + waiting / 20,
+                Signal.COMPLETIONS: min(rate, 2.0 * supply.ready),
             }
+            hours = (now - START) / 3600
+            values[Signal.TOKENS_IN] = values[Signal.COMPLETIONS] * 1000 * (1 + 0.6 * hours)
+            values[Signal.TOKENS_OUT] = values[Signal.COMPLETIONS] * 200 * (1 - 0.2 * hours)
             readings = {signal: self._reading(value, now) for signal, value in values.items()}
             replicas = yield Observation(now, len(born), BASE, MAXIMUM, supply, readings)
             born = [*born, *[now] * (replicas - len(born))][:replicas]
@@ -150,7 +158,7 @@ class World:
         return Known(value, now)
 
 
-@pytest.mark.parametrize("objectives", [MEASURED, CONFIGURED], ids=["duration", "throughput"])
+@pytest.mark.parametrize("objectives", [MEASURED, CONFIGURED, SIZED], ids=["duration", "throughput", "sizes"])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_service_and_the_race_decide_the_same_at_every_tick(seed: int, objectives: Objectives) -> None:
     world = World(seed)

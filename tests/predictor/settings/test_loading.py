@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from models.capacity.sizes import Sizes
 from models.policy.context import FloorSettings
 from models.signals import Signal
 from predictor import errors
@@ -107,6 +108,28 @@ def test_a_target_takes_the_defaults_key_by_key(loaded: Loaded) -> None:
     assert knee.objectives.profile.concurrency == pytest.approx(40)  # 48 / 1.2
     assert plain.objectives.floor == knee.objectives.floor == FloorSettings(hold=600, step_up=3)
     assert own.objectives.floor == FloorSettings(hold=600, step_up=None)
+
+
+def test_load_tests_say_what_a_replica_carries_and_how_that_changes_with_sizes(loaded: Loaded) -> None:
+    settings = loaded(
+        """
+        defaults: {capacity: {knee: 10, throughput: 9}}
+        targets:
+        - namespace: llm
+          name: chat
+          capacity:
+            load_tests:
+            - {prompt: 1800, output: 300, throughput: 1.4, concurrency: 48}
+            - {prompt: 900, output: 300, throughput: 2.8, concurrency: 96}
+            - {prompt: 1800, output: 150, throughput: 2.8, concurrency: 48}
+        """
+    )
+    (chat,) = convert.targets(settings)
+    given = chat.objectives.profile
+    assert given.source == "load_test"
+    assert (given.concurrency, given.throughput) == pytest.approx((48 / 1.2, 1.4 / 1.2))
+    shorter = given.sized(Sizes(900, 150))
+    assert (shorter.concurrency, shorter.throughput) == pytest.approx((96 / 1.2, 5.6 / 1.2))
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,14 @@ from predictor.settings import loading
 CHECKOUT = Path(__file__).resolve().parents[3]
 
 TARGET = "targets: [{namespace: llm, name: chat, capacity: {concurrency: 40}}]\n"
+TESTS = (
+    "["
+    + ", ".join(
+        f"{{prompt: {p}, output: {o}, throughput: {x}, concurrency: {c}}}"
+        for p, o, x, c in ((1800, 300, 1.4, 48), (900, 300, 2.4, 80), (1800, 150, 2.2, 60))
+    )
+    + "]"
+)
 
 
 Refused = Callable[..., list[str]]
@@ -129,6 +137,40 @@ CASES: dict[str, tuple[str | bytes, str]] = {
         (
             "config.yaml: targets[0].capacity: concurrency 40 and knee 48 are both given; give one: concurrency is"
             " knee / (1 + headroom)"
+        ),
+    ),
+    "load tests beside a knee": (
+        f"targets: [{{namespace: llm, name: chat, capacity: {{knee: 48, load_tests: {TESTS}}}}}]",
+        ("config.yaml: targets[0].capacity.knee: 48 is given beside load_tests, which say it too; keep one of them"),
+    ),
+    "one load test": (
+        (
+            "targets: [{namespace: a, name: b, capacity: {load_tests: [{prompt: 1, output: 1, throughput: 2,"
+            " concurrency: 9}]}}]"
+        ),
+        (
+            "config.yaml: targets[0].capacity.load_tests: 1 load tests: it takes 3, at two lengths of prompts and two"
+            " of outputs; add such tests, or give knee and throughput instead"
+        ),
+    ),
+    "load tests that tell nothing of outputs": (
+        "targets: [{namespace: a, name: b, capacity: {load_tests: ["
+        + ", ".join(f"{{prompt: {p}, output: 100, throughput: 2, concurrency: 9}}" for p in (500, 1000, 2000))
+        + "]}}]",
+        (
+            "config.yaml: targets[0].capacity.load_tests: prompts of 500, 1000, 2000 and outputs of 100, 100, 100"
+            " tokens: test longer prompts with the outputs as they are, and the other way round, each at least 1.2"
+            " times as long; add such tests, or give knee and throughput instead"
+        ),
+    ),
+    "a load test without output": (
+        (
+            "targets: [{namespace: a, name: b, capacity: {load_tests: [{prompt: 1, output: 0, throughput: 2,"
+            " concurrency: 9}]}}]"
+        ),
+        (
+            "config.yaml: targets[0].capacity.load_tests[0].output: 0 is not greater than 0; write the mean"
+            " output length of the test"
         ),
     ),
     "half a price": (

@@ -101,7 +101,7 @@ def test_a_second_way_is_not_asked_because_the_first_failed(api: PrometheusApi) 
     reading = read(api)[Signal.ARRIVALS]
     assert isinstance(reading, Unknown)
     assert reading.cause is Cause.SOURCE_DOWN
-    assert not api.asked("request_success_total")
+    assert not api.asked("delta(vllm:num_requests_running")
 
 
 def test_warnings_mean_that_data_is_missing(api: PrometheusApi) -> None:
