@@ -91,7 +91,7 @@ class Manifest:
     def part(self, shape: type[T], given: object, place: Place) -> T:
         """A section in its shape."""
         try:
-            return shape.model_validate(given)
+            return shape.model_validate(_without_nulls(given))
         except pydantic.ValidationError as error:
             found = error.errors()
             # A list whose only entry is faulty counts as empty too.
@@ -105,6 +105,13 @@ class Manifest:
     def note(self, place: str, what: str, *, doubtful: bool = True) -> None:
         """Notes how the simulation differs; what is not doubtful stands in the report alone."""
         self.notes.append(Note(f"{self.path.name}: {place}", what, doubtful=doubtful))
+
+
+def _without_nulls(given: object) -> object:
+    """The same without fields that are null, which are absent to the API server."""
+    if isinstance(given, dict):
+        return {name: _without_nulls(value) for name, value in given.items() if value is not None}
+    return [_without_nulls(one) for one in given] if isinstance(given, list) else given
 
 
 def _inside(place: Place, found: Sequence[ErrorDetails]) -> bool:

@@ -149,6 +149,13 @@ def test_what_a_scaled_object_leaves_out_is_kedas_default(tmp_path: Path) -> Non
     )  # fmt: skip
 
 
+def test_a_null_is_a_field_that_is_not_there(tmp_path: Path) -> None:
+    nulls = changed(KEDA, spec(advanced=None, fallback=None, pollingInterval=None, idleReplicaCount=None))
+    rule = simulatemanifests.read([written(tmp_path, nulls)])[0].make()
+    assert isinstance(rule, Keda)
+    assert (rule.settings.polling, rule.settings.rules, rule.settings.fallback) == (30.0, None, None)
+
+
 def test_a_file_may_hold_several_a_list_and_other_objects(tmp_path: Path) -> None:
     listed = {"apiVersion": "v1", "kind": "List", "items": [KEDA, {"kind": "Service"}]}
     found = simulatemanifests.read([written(tmp_path, {"kind": "Deployment"}, HPA, listed)])
