@@ -4,6 +4,7 @@ Every forecast uses only what was known at its time, through the service's own `
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import numpy as np
@@ -50,9 +51,10 @@ class Foresight:
         return first, second
 
     def _outlook(self, bounds: Floats, index: int, horizon: float) -> Outlook:
-        if index < 0 or np.isnan(bounds[index]).any():
+        row = bounds[index].tolist() if index >= 0 else [math.nan]
+        if any(map(math.isnan, row)):
             return NotEnoughHistory(have=0, need=2)
-        values = dict(zip(self.probabilities, bounds[index].tolist(), strict=True))
+        values = dict(zip(self.probabilities, row, strict=True))
         at = self.start + index * self.step
         return Forecast(at, horizon, values[self.probabilities[0]], values, Quality.SEASONED)
 

@@ -15,10 +15,11 @@ from models.race import driver, pods
 from models.race.looks import Looks
 from models.signals import Cause, Known, Reading, Signal, Unknown
 
-GAUGES = {
-    Signal.IN_FLIGHT: looking.RUNNING, Signal.WAITING: looking.WAITING, Signal.KV_USAGE: looking.KV,
-}  # fmt: skip
-RISEN = {
+# Where a look has what a pool shows: gauges before `TWICE_OLDEST`, what the counters' rises say after it.
+SEEN = {
+    Signal.IN_FLIGHT: looking.RUNNING,
+    Signal.WAITING: looking.WAITING,
+    Signal.KV_USAGE: looking.KV,
     Signal.ARRIVALS: looking.ARRIVED,
     Signal.TOKENS_IN: looking.PROMPT,
     Signal.TOKENS_OUT: looking.TOKENS,
@@ -32,7 +33,6 @@ NOT_MEASURED = Unknown(Cause.EMPTY, "nothing was measured")
 ENDLESS = Unknown(Cause.EMPTY, "no request finished")
 ONCE = Unknown(Cause.EMPTY, "no replica was scraped twice")
 ROUTER_ONCE = Unknown(Cause.EMPTY, "the router was not scraped twice")
-SEEN = dict.fromkeys((*GAUGES, *RISEN))
 
 
 class Watcher:
@@ -67,7 +67,8 @@ class Glance(Mapping[Signal, Reading]):
 
     def __init__(self, looks: Looks) -> None:
         self.looks = looks
-        self._read: dict[Signal, Reading] = {}
+        self._read = _Read()
+        self._read.looks = looks
 
     def __len__(self) -> int:
         return len(SEEN)
@@ -76,56 +77,64 @@ class Glance(Mapping[Signal, Reading]):
         return iter(SEEN)
 
     def __getitem__(self, signal: Signal) -> Reading:
-        found = self._read.get(signal)
-        if found is None:
-            found = self._read[signal] = _reading(self.looks, signal)
-        return found
+        return self._read[signal]
 
     def get(self, signal: Signal, default: Any = None) -> Any:  # noqa: ANN401  (as a mapping)
         """The reading; of what a pool does not show, the default."""
-        found = self._read.get(signal)
-        if found is not None:
-            return found
-        return self[signal] if signal in SEEN else default
+        return self._read[signal] if signal in SEEN else default
+
+
+class _Read(dict[Signal, Reading]):
+    """Readings that somebody asked for; made when they are."""
+
+    __slots__ = ("looks",)
+    looks: Looks
+
+    def __missing__(self, signal: Signal) -> Reading:
+        made = self[signal] = _reading(self.looks, signal)
+        return made
 
 
 def _reading(looks: Looks, signal: Signal) -> Reading:
-    if signal not in SEEN:
-        raise KeyError(signal)
+    column = SEEN[signal]
     if looks.interval is None:
         return NOT_SCRAPED
     found = looks.found()
-    if looks.sight.router and (reading := _of_router(found, signal)) is not None:
-        return reading
-    n, fresh = found[looking.REPLICAS], found[looking.FRESH]
-    if n == 0:
-        return NONE_READY
-    if fresh < n:
-        return Unknown(Cause.PARTIAL, f"{fresh:.0f} of {n:.0f} ready replicas were scraped")
-    if signal in GAUGES:
-        return Known(found[GAUGES[signal]], found[looking.OLDEST])
-    return _risen(looks, signal)
+    if looks.sight.router and (signal is Signal.ARRIVALS or found[looking.NONE_READY]):
+        reading = _of_router(found, signal)
+        if reading is not None:
+            return reading
+    if not found[looking.REPLICAS] or found[looking.FRESH] < found[looking.REPLICAS]:
+        return _missing(found)
+    if column < looking.TWICE_OLDEST:
+        return Known(found[column], found[looking.OLDEST])
+    if not found[looking.TWICE]:
+        return ONCE
+    return _risen(looks.risen(), signal, column)
 
 
 def _of_router(found: list[float], signal: Signal) -> Reading | None:
-    """What the router knows; None where it is asked for what only the replicas' pages say."""
+    """Arrivals, and while no replica is ready what is in flight and waits; None where only the pages say it."""
+    twice, at = found[looking.ROUTER_ROWS] >= 2, found[looking.ROUTER_LAST]  # noqa: PLR2004  (a rate needs two)
     if signal is Signal.ARRIVALS:
-        if found[looking.ROUTER_ROWS] < 2:  # noqa: PLR2004  (a rate needs two)
+        if not twice:
             return ROUTER_ONCE
-        at = found[looking.ROUTER_LAST]
         return Known(found[looking.ROUTER_SENT] / (at - found[looking.ROUTER_FIRST]), at)
-    if found[looking.NONE_READY] and found[looking.ROUTER_ROWS] >= 2:  # noqa: PLR2004  (as `seen` has it)
-        waiting = {Signal.IN_FLIGHT: 0.0, Signal.WAITING: found[looking.ROUTER_WAITING]}
-        return Known(waiting[signal], found[looking.ROUTER_LAST]) if signal in waiting else None
+    if twice and signal is Signal.IN_FLIGHT:
+        return Known(0.0, at)
+    if twice and signal is Signal.WAITING:
+        return Known(found[looking.ROUTER_WAITING], at)
     return None
 
 
-def _risen(looks: Looks, signal: Signal) -> Reading:
+def _missing(found: list[float]) -> Unknown:
+    n, fresh = found[looking.REPLICAS], found[looking.FRESH]
+    return Unknown(Cause.PARTIAL, f"{fresh:.0f} of {n:.0f} ready replicas were scraped") if n else NONE_READY
+
+
+def _risen(found: list[float], signal: Signal, column: int) -> Reading:
     """A rate, a quantile or a mean over the window; all pages are fresh."""
-    if not looks.found()[looking.TWICE]:
-        return ONCE
-    found = looks.risen()
-    value = found[RISEN[signal]]
+    value = found[column]
     if math.isnan(value):
         return ENDLESS if signal is Signal.DURATION_MEAN else NOT_MEASURED
     return Known(value, found[looking.TWICE_OLDEST])

@@ -55,12 +55,12 @@ class Looks:
 
     def risen(self) -> list[float]:
         """The same with what the counters' rises say; only where all pages are fresh."""
+        seen = self.found()
         if not self._rose:
-            seen = self.found()
             self._rise(self.pool.bound().pool, self._found, self._each, self._total)
             self._rose = True
             seen[looking.TWICE_OLDEST :] = self._found[looking.TWICE_OLDEST :].tolist()
             if (n := int(seen[looking.TWICE])) > looking.BLOCK:
                 for column, row in SUMS.items():
                     seen[column] = float(self._each[row, :n].sum())
-        return self.found()
+        return seen
