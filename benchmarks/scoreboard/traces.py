@@ -19,7 +19,6 @@ from pathlib import Path
 
 import numpy as np
 
-from models.capacity.sizes import BySize, Sizes
 from models.fleet import profiles, workload
 from models.fleet.profiles import Profile
 from models.fleet.requests import Requests
@@ -144,9 +143,10 @@ def prepared(path: Path, *, held_out: bool, limits: Limits) -> Prepared:
     arrivals = _arrivals(raw, requests, scale, (start, end))
     first = arrivals.since(start + MINUTE).values[:15].max(initial=0.0)
     initial = int(np.clip(np.ceil(1.25 * first / knee.rate), 1, peak))
+    work = loadtest.weights(requests, by_size, start=start, steps=int((end - start) // MINUTE))
     return Prepared(
         name_of(path), held_out, len(raw.counts) * MINUTE, start, end, requests, arrivals, profile.name, knee, tokens,
-        _work(requests, by_size, start, end), peak, initial,
+        work, peak, initial,
     )  # fmt: skip
 
 
@@ -189,22 +189,6 @@ def _drawn(raw: _Raw, start: float, end: float, *, scale: float) -> Requests:
         return FromCounts(raw.steps, seed=11, scale=scale).between(start, end)
     assert raw.requests is not None  # noqa: S101  (one of the two is there)
     return workload.scaled(raw.requests.between(start, end), scale, np.random.default_rng(11)).between(start, end)
-
-
-def _work(requests: Requests, by_size: BySize, start: float, end: float) -> Floats:
-    """By minute, from the mean tokens of the `PEAK_OVER` minutes around it: what the clairvoyant knows of sizes."""
-    minutes = int((end - start) // MINUTE)
-    places = ((requests.times - start) // MINUTE).astype(np.int64)
-    window = np.ones(PEAK_OVER)
-    prompts, outputs, counts = (
-        np.convolve(np.bincount(places, weights, minlength=minutes)[:minutes], window, "same")
-        for weights in (requests.prompts, requests.outputs, None)
-    )
-    found = [
-        1 / by_size.relative(Sizes(float(p / n), float(o / n)))[0] if n else 1.0
-        for p, o, n in zip(prompts, outputs, counts, strict=True)
-    ]
-    return np.array(found)
 
 
 def _arrivals(raw: _Raw, requests: Requests, scale: float, window: tuple[float, float]) -> Series:

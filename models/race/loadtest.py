@@ -16,12 +16,14 @@ from models.fleet.profiles import Profile
 from models.fleet.requests import Requests
 from models.fleet.scorecard import Scorecard
 from models.fleet.warmup import FixedWarmUp
+from models.series import Floats
 
 FLEET = 4  # replicas of a load test
 LASTS = 1800.0  # seconds
 WITHIN = 0.995  # of the requests within the objective, so that a fleet at the knee can reach .99
 STEPS = 9  # bisections: the knee to 1 %
 LEAST_OBJECTIVE = 1.0  # seconds
+MINUTE, AROUND = 60.0, 5  # seconds; minutes
 OTHERS = ((0.7, 1.0), (1.2, 1.0), (1.0, 0.7), (1.0, 1.2))  # further tests: times the prompts, times the outputs
 
 
@@ -79,13 +81,32 @@ def mean(lengths: Requests) -> Sizes:
     return Sizes(float(np.mean(lengths.prompts)), float(np.mean(lengths.outputs)))
 
 
+def weights(requests: Requests, by_size: BySize, *, start: float, steps: int) -> Floats:
+    """For each minute from `start` on, how many requests of the load test one of its requests weighs as.
+
+    From the mean tokens of the `AROUND` minutes around it; shape (steps,), 1 where none came.
+    """
+    places = ((requests.times - start) // MINUTE).astype(np.int64)
+    window = np.ones(min(AROUND, steps))
+    prompts, outputs, counts = (
+        np.convolve(np.bincount(places, tokens, minlength=steps)[:steps], window, "same")
+        for tokens in (requests.prompts, requests.outputs, None)
+    )
+    found = [
+        1 / by_size.relative(Sizes(float(p / n), float(o / n)))[0] if n else 1.0
+        for p, o, n in zip(prompts, outputs, counts, strict=True)
+    ]
+    return np.array(found)
+
+
 def longer(given: Requests, *, prompts: float, outputs: float) -> Requests:
-    """The requests with so many times the tokens, one at least."""
+    """The requests with so many times the tokens, one at least; longer ones by one at least."""
     return dataclasses.replace(given, prompts=_times(given.prompts, prompts), outputs=_times(given.outputs, outputs))
 
 
 def _times(tokens: Ints, factor: float) -> Ints:
-    return np.asarray(np.maximum(np.rint(tokens * factor), 1), dtype=np.int64)
+    scaled = np.ceil(tokens * factor - 1e-9) if factor > 1 else np.maximum(np.rint(tokens * factor), 1)
+    return np.asarray(scaled, dtype=np.int64)
 
 
 def _tested(profile: Profile, lengths: Requests, *, rate: float, objective: float, seed: int) -> Scorecard:

@@ -17,7 +17,7 @@ from models.race.foresight import Foresight, Past
 from models.race.frontier import Point
 from models.race.loadtest import Knee
 from models.race.running import Course, Glimpse, Outcome
-from models.series import Floats
+from models.series import Floats, Series
 from predictor.errors import ConfigurationError
 from predictor.replay import simulatepolicies
 from predictor.replay.simulateload import Workload
@@ -174,7 +174,8 @@ def _tell(tell: Callable[[str, float], None], share: float, what: str) -> None:
 def _knee(load: Workload, question: Question) -> Knee:
     knee = loadtest.knee(question.profile, load.lengths, objective=question.objective)
     if question.concurrency is None:
-        return knee
+        by_size = loadtest.by_size(question.profile, load.lengths, knee)
+        return dataclasses.replace(knee, by_size=by_size)
     stays = knee.concurrency / knee.rate
     return dataclasses.replace(knee, concurrency=question.concurrency, rate=question.concurrency / stays)
 
@@ -221,7 +222,7 @@ def _contenders(load: Workload, question: Question, found: tuple[Knee, Course]) 
         minimum=course.minimum,
         maximum=course.maximum,
         history=history if history.known else None,
-        future=dataclasses.replace(inside, start=load.start, values=np.nan_to_num(inside.values)),
+        future=dataclasses.replace(inside, start=load.start, values=_weighed(load, inside, knee)),
     )
 
     def alone(headroom: float) -> Autoscaler:
@@ -231,6 +232,18 @@ def _contenders(load: Workload, question: Question, found: tuple[Knee, Course]) 
         REACTIVE, alone, ours.KNOB, ours.CAUTION_ALONE, ours.HEADROOM, "Floorcast without its forecast"
     )
     return {rival.name: rival for rival in (reactive, *registry.rivals(terms))}
+
+
+def _weighed(load: Workload, inside: Series, knee: Knee) -> Floats:
+    """The arrivals by what each weighs, where load tests at several sizes were made."""
+    values = np.nan_to_num(inside.values)
+    if knee.by_size is None:
+        return values
+    requests = load.source.between(load.start, load.end)
+    minutes = int((load.end - load.start) // 60)
+    weights = loadtest.weights(requests, knee.by_size, start=load.start, steps=max(minutes, 1))
+    at = ((np.arange(len(values)) * inside.step) // 60).astype(np.intp)
+    return np.asarray(values * weights[np.minimum(at, len(weights) - 1)], dtype=np.float64)
 
 
 def _ours(knee: Knee, foreseen: Foresight) -> registry.Rival:

@@ -186,6 +186,26 @@ def test_load_tests_at_other_sizes_tell_what_a_replica_carries_of_longer_request
     assert told < 0.8 * knee.rate
 
 
+def test_a_replica_is_tested_with_longer_answers_even_where_they_are_one_token() -> None:
+    lengths = LOAD.between(0, 1800)
+    single = dataclasses.replace(lengths, outputs=np.ones(len(lengths), np.int64))
+    knee = loadtest.knee(profiles.LLAMA_8B_RTX4090, single, objective=4.0)
+    found = loadtest.by_size(profiles.LLAMA_8B_RTX4090, single, knee)
+    assert found.most.output >= 1.2
+    assert found.throughput[0] < found.throughput[1] <= 0  # prompts are what there is to do
+
+
+def test_a_minute_weighs_what_a_load_test_of_its_requests_says() -> None:
+    tested = [LoadTest(Sizes(p, o), 4000 / p / o, 8) for p, o in ((100, 10), (200, 10), (100, 20))]
+    by_size = sizes.fitted(tested)
+    times = np.array([10.0, 20.0, 610.0, 1200.0])
+    requests = Requests(times, np.array([50, 150, 200, 100]), np.array([10, 10, 20, 10]))
+    found = loadtest.weights(requests, by_size, start=0.0, steps=20)
+    assert found[0] == pytest.approx(1)  # two prompts, as long as those tested on average
+    assert found[10] == pytest.approx(4)
+    assert found[5] == 1  # nobody came
+
+
 class Longer:
     """The same arrivals, whose requests are half as long again from a time on."""
 
