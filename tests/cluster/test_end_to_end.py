@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.cluster import audit as audit_log
-from tests.cluster import history, load, manifests, serving
+from tests.cluster import graded, history, load, manifests, serving
 from tests.cluster.conftest import Serve
 from tests.cluster.floorcast import Floorcast, Tuning
 from tests.servers import waiting
@@ -29,6 +29,8 @@ LATE = 8.0  # seconds after the rise for HPA, scheduler and kubelet on two busy 
 NEEDED = 6  # replicas that hold 40 in flight at 8 slots each, with one to spare
 ENOUGH, MOST = 5, 9  # replicas Ready that show the surge's pods come; the most that 40 in flight need at 6, and scatter
 QUEUE = 80  # requests that wait before the first pod of a surge is Ready; counted as demand they would take 10 replicas
+GRADED, FEW = 7, 2  # forecasts that are scored before they are compared, misses that may differ at each quantile
+HISTORY_STEP = 5.0  # of the service's configuration
 HPA = "system:serviceaccount:kube-system:horizontal-pod-autoscaler"
 
 
@@ -86,7 +88,7 @@ def _ready_since(pod: dict[str, Any]) -> float | None:
 @pytest.mark.timeout(900, func_only=True)
 def test_a_recurring_load_is_met_by_pods_that_are_ready_when_it_comes(serve: Serve, audit: audit_log.AuditLog) -> None:
     since = audit.mark()
-    with service(serve, "recurring") as (served, floorcast):
+    with service(serve, "recurring") as (served, floorcast), graded.Listener(floorcast) as heard:
         rise = next_rise(after=WARM_UP + 40)
         wait_until(rise + LATE)
         ours = audit.writes(since=since, user=floorcast.user)
@@ -108,11 +110,36 @@ def test_a_recurring_load_is_met_by_pods_that_are_ready_when_it_comes(serve: Ser
             assert entry.user == HPA
         assert audit.writes(since=since, resource="deployments/scale"), "the HPA never moved the Deployment"
 
+        check_grades(floorcast, heard)
         floorcast.process.stop()
         assert "released" in floorcast.release()
         assert minimum(served) == served.workload.replicas
         assert {name for name in served.hpa()["metadata"].get("annotations", {}) if "floorcast" in name} <= LEFT
         check_conduct(audit.entries(since=since), floorcast.user)
+
+
+def check_grades(floorcast: Floorcast, heard: graded.Listener) -> None:
+    """The service's metrics on its own forecasts are what a back-test of the same span finds, but for few misses.
+
+    The service's newest points are means of what it read within a step, the back-test's are what Prometheus knew at the
+    beginning of it: half a step apart, which a jump or a request more at the bound can decide.
+    """
+    waiting.until(
+        lambda: all(graded.told(floorcast, signal).scored >= GRADED for signal in graded.SIGNALS),
+        within_s=90,
+        what=f"{GRADED} forecasts scored",
+        every_s=1,
+    )
+    due = {signal: heard.due(signal, every=graded.every(floorcast), step=HISTORY_STEP) for signal in graded.SIGNALS}
+    said = {signal: graded.told(floorcast, signal) for signal in graded.SIGNALS}
+    rows = graded.replayed(floorcast, heard)
+    for signal, ours in said.items():
+        found = graded.found(rows, signal, scored=ours.scored)
+        assert abs(ours.scored - due[signal]) <= 1, (signal, ours, due)  # a tick may come between the two looks
+        assert found.scored == ours.scored, signal
+        assert ours.missed.keys() == found.missed.keys()
+        apart = {q: ours.missed[q] - found.missed[q] for q in ours.missed}
+        assert max(map(abs, apart.values())) <= FEW, (signal, ours, found)
 
 
 def check_conduct(entries: list[audit_log.Entry], user: str) -> None:

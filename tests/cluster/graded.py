@@ -1,0 +1,124 @@
+"""What the running service says of its own forecasts, beside what `floorcast backtest` says of the same span.
+
+The back-test reads the Prometheus that the service read, after the fact. It is given the service's configuration, the
+distance between two scored forecasts, and the warm-ups that the service went by; of each origin those rows count that
+have the horizon the service had at that moment.
+"""
+
+import dataclasses
+import subprocess
+import threading
+from types import TracebackType
+from typing import Any, Self
+
+import pandas as pd
+import requests
+
+from predictor import grading, wiring
+from predictor.settings import loading
+from tests.cluster.floorcast import COMMAND, Floorcast
+
+SIGNALS = ("arrivals", "in_flight")
+
+
+@dataclasses.dataclass(frozen=True)
+class Grades:
+    """Of one signal.
+
+    Attributes:
+        scored: forecasts scored.
+        missed: probability, as metrics write it -> forecasts that the load exceeded.
+    """
+
+    scored: int
+    missed: dict[str, int]
+
+
+class Listener:
+    """Writes down over which horizon the service forecasts, from its page once a second; a context manager."""
+
+    def __init__(self, floorcast: Floorcast) -> None:
+        self._floorcast = floorcast
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self.horizons: dict[str, dict[float, float]] = {signal: {} for signal in SIGNALS}  # by time of issue, Unix s
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._stop.set()
+        self._thread.join(10)
+
+    def _listen(self) -> None:
+        url = self._floorcast.url
+        while not self._stop.wait(1):
+            try:
+                state = requests.get(f"{url}/api/state", timeout=5).json()
+            except requests.RequestException:
+                continue
+            for target in state["targets"].values():
+                self._note(target)
+
+    def _note(self, target: dict[str, Any]) -> None:
+        for signal, outlooks in ((target["plans"] or {}).get("forecasts") or {}).items():
+            raising = outlooks["raising"]
+            if "issued_at" in raising:
+                self.horizons[signal][raising["issued_at"]] = raising["horizon"]
+
+    def due(self, signal: str, *, every: float, step: float) -> int:
+        """How many of the forecasts heard of stand at a whole multiple of `every` and can be scored by now.
+
+        The newest point of the history still gathers readings: the horizon has to end before it.
+        """
+        known = dict(self.horizons[signal])
+        whole = max(known) - step
+        return sum(at % every == 0 and at + horizon <= whole for at, horizon in known.items())
+
+
+def every(floorcast: Floorcast) -> float:
+    """Seconds between two forecasts that are scored."""
+    return min(grading.APART, grading.INTERVALS * floorcast.tuning.slow_s)
+
+
+def told(floorcast: Floorcast, signal: str) -> Grades:
+    """What the service's metrics say."""
+    from prometheus_client.parser import text_string_to_metric_families as families  # noqa: PLC0415
+
+    scored, coverage = 0, {}
+    for family in families(floorcast.page("/metrics")):
+        for sample in family.samples:
+            if sample.labels.get("signal") == signal and sample.name == "floorcast_forecast_scored_total":
+                scored = int(sample.value)
+            if sample.labels.get("signal") == signal and sample.name == "floorcast_forecast_coverage_ratio":
+                coverage[sample.labels["quantile"]] = sample.value
+    return Grades(scored, {q: round(scored * (1 - share)) for q, share in coverage.items()})
+
+
+def replayed(floorcast: Floorcast, heard: Listener) -> pd.DataFrame:
+    """The rows of the back-test: an origin where the service scores one, each with the horizon it had there."""
+    folder = floorcast.served.folder
+    pace = wiring.pace(loading.load(folder / "floorcast.yaml"))
+    ahead = {horizon for by_time in heard.horizons.values() for horizon in by_time.values()}
+    warm_ups = ",".join(f"{horizon - pace.slow - pace.signal_age:.3f}s" for horizon in sorted(ahead))
+    asked = [
+        f"--config={folder / 'floorcast.yaml'}",
+        "--since=2h",
+        f"--every={every(floorcast):g}s",
+        f"--warm-up={warm_ups}",
+    ]
+    command = [str(COMMAND), "backtest", *asked, "--no-slow", f"--out={folder / 'backtest'}"]
+    subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)  # noqa: S603  (our own)
+    rows = pd.read_csv(folder / "backtest" / "backtest.csv")
+    rows["at"] = pd.to_datetime(rows["issued_at"]).map(pd.Timestamp.timestamp)
+    had = [heard.horizons[signal].get(at) for signal, at in zip(rows["signal"], rows["at"], strict=True)]
+    return rows[(rows["horizon_s"] - pd.Series(had, index=rows.index, dtype=float)).abs() < 1e-2]
+
+
+def found(rows: pd.DataFrame, signal: str, *, scored: int) -> Grades:
+    """What the back-test says of the first `scored` of these origins."""
+    mine = rows[(rows["signal"] == signal) & rows["came"].notna()].sort_values("at").head(scored)
+    bounds = [name for name in mine.columns if name.startswith("p")]
+    missed = {f"{float(name[1:]) / 100:g}": int((mine["came"] > mine[name] * (1 + 1e-5)).sum()) for name in bounds}
+    return Grades(len(mine), missed)
