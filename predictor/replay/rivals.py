@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import importlib.util
+import logging
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -18,6 +19,7 @@ from predictor.replay.backtest import Indices
 
 WINDOW = 7200.0  # seconds a model is fitted on, as for the level in the service
 LEAST = 10  # points: what the rival planner waits for
+PROPHETS = 50  # points the planner fits its Prophet on, however far apart they are
 BATCH = 2000
 MEDIAN = 0.5
 
@@ -69,9 +71,14 @@ class Rival:
 
 def window(one: Case, place: int) -> Floats:
     """Known values of the two hours that end at an origin, at least ten steps long."""
+    return _before(one, place, max(round(WINDOW / one.series.step), LEAST))
+
+
+def _before(one: Case, place: int, points: int) -> Floats:
+    """Known values among the last `points` up to an origin."""
     end = int(one.origins[place]) + 1
     values = one.series.values  # noqa: PD011  (no frame)
-    tail = values[max(end - max(round(WINDOW / one.series.step), LEAST), 0) : end]
+    tail = values[max(end - points, 0) : end]
     return np.asarray(tail[~np.isnan(tail)])
 
 
@@ -150,31 +157,39 @@ def kalman(one: Case, places: Sequence[int]) -> Floats:
 
 
 def prophet(one: Case, places: Sequence[int]) -> Floats:
-    """Largest point forecast of Prophet, refitted on the last 50 points as the planner does."""
+    """Largest point forecast of Prophet, refitted at each origin on the last 50 points as the planner does.
+
+    Without seasons: on so few points Prophet's own rules leave them out, and say so each time.
+    """
     model = importlib.import_module("prophet").Prophet
+    logging.getLogger("cmdstanpy").disabled = True  # it tells of every fit
 
     def bounds(known: Floats) -> Floats:
-        points = known[-50:]
-        times = pd.date_range("2024-01-01", periods=len(points) + one.steps, freq=f"{one.series.step:g}s")
-        fitted = model(daily_seasonality=False, weekly_seasonality=False)
-        fitted.fit(pd.DataFrame({"ds": times[: len(points)], "y": points}))
-        return np.asarray(np.max(fitted.predict(pd.DataFrame({"ds": times[len(points) :]}))["yhat"]))
+        times = pd.date_range("2024-01-01", periods=len(known) + one.steps, freq=pd.Timedelta(seconds=one.series.step))
+        fitted = model(daily_seasonality=False, weekly_seasonality=False, uncertainty_samples=0)
+        fitted.fit(pd.DataFrame({"ds": times[: len(known)], "y": known}))
+        return np.asarray(np.max(fitted.predict(pd.DataFrame({"ds": times[len(known) :]}))["yhat"]))
 
-    return _fitted(one, places, bounds)
+    return _fitted(one, places, bounds, points=PROPHETS)
 
 
-def _fitted(one: Case, places: Sequence[int], bounds: Callable[[Floats], Floats | np.float64]) -> Floats:
-    """Bounds from a model fitted at each place; NaN with too few points, or where the model gives up."""
+def _fitted(
+    one: Case, places: Sequence[int], bounds: Callable[[Floats], Floats | np.float64], *, points: int | None = None
+) -> Floats:
+    """Bounds from a model fitted at each place, on the window or the last points before it.
+
+    NaN with too few points, or where the model gives up.
+    """
     out = np.full((len(places), len(one.probabilities)), np.nan)
     for i, place in enumerate(places):
-        known = window(one, place)
+        known = window(one, place) if points is None else _before(one, place, points)
         if len(known) <= LEAST:
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they warn of every series they cannot fit well
             try:
                 out[i] = bounds(known)
-            except (NotImplementedError, ValueError, ArithmeticError):  # constant or too short for the model
+            except (NotImplementedError, ValueError, ArithmeticError, RuntimeError):  # constant, or too short for it
                 continue
     return out
 

@@ -12,7 +12,7 @@ import rich.progress
 
 from models.signals import Signal
 from predictor.errors import ConfigurationError, HistoryError
-from predictor.replay import command, csvfiles, report
+from predictor.replay import command, csvfiles, report, rivals
 from predictor.replay.command import Asked
 from tests.predictor.replay import histories
 
@@ -54,7 +54,8 @@ def test_the_report_says_the_sentence_what_was_missing_and_how_to_make_it_again(
     assert "60 of 2304 rows have no value: unknown, not zero" in page
     assert "1 gaps, 60 of 2304 points" in page
     assert "floorcast backtest --x" in page
-    assert "Prophet" in page
+    absent = "planner: Prophet is not compared: its package is not installed."
+    assert (absent in page) is bool(rivals.missing())
 
 
 def test_names_cannot_break_out_of_the_page(outcome: report.Outcome) -> None:
