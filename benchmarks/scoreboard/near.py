@@ -12,7 +12,7 @@ FAR = 1.5  # Floorcast this far from the clairvoyant: its forecast says nothing 
 
 HARDLY_MOVES = "the load hardly moves: one size is nearly the clairvoyant's"
 UNANNOUNCED = "surges that nothing announces"
-UNTOLD = "arrivals do not tell the need: not even their clairvoyant gets there"
+UNTOLD = "arrivals and sizes do not tell the need: not even their clairvoyant gets there"
 IN_TIME = "smooth or daily: there is little to save, and a reaction comes nearly in time"
 WHY = f"""\
 At {100 * ATTAINMENTS[0]:g} %, in times Floorcast's replica-hours, cheapest first; `alone`: the rival gets there,
@@ -21,8 +21,8 @@ off the runs: it *hardly moves* where a fleet of one size is within {LEVEL:g} ti
 *unannounced* where Floorcast needs {FAR:g} times the clairvoyant's hours or never gets there: a band that follows the
 level says nothing of them, while a fixed fleet, or a schedule by the day, has room for them all the time
 ([decision 7](decisions/0007-surges-that-nothing-announces.md)); everything else is smooth or daily. Where not even the
-clairvoyant gets there, the need does not follow from the arrivals, which are what it and Floorcast's forecast go by.
-The longer the warm-up, the fewer of the others get there at all."""
+clairvoyant gets there, the need does not follow from the arrivals and their sizes, which are what it and Floorcast go
+by. The longer the warm-up, the fewer of the others get there at all."""
 
 
 def rivals(race: Race) -> list[tuple[str, float | None]]:

@@ -25,9 +25,10 @@ read off each policy's frontier between two runs, never beyond them; geometric m
 policy gets there, with their number. A mean over fewer traces is a mean over easier ones: compare the numbers before
 the ratios. `hours / Floorcast`: at 99 %, where both get there. `misses`: at the replica-hours Floorcast needs for 99
 %, over Floorcast's, for policies that have runs as cheap. `starts`: replicas started at 99 %, mean. Traces shorter
-than twelve hours are listed, not averaged. A ratio below 1 is possible: the clairvoyant covers each minute's
-arrivals, and a short queue within the objective lets a fleet do with less. `oracle never`: not even the clairvoyant
-gets there with half as many replicas again as the peak's arrivals need. `never`: of each sweep the default, both ends
+than twelve hours are listed, not averaged. The clairvoyant covers each minute's arrivals, weighed by the sizes of the
+requests ([decision 8](decisions/0008-the-size-of-requests.md)); a ratio below 1 is possible, as a short queue within
+the objective lets a fleet do with less. `oracle never`: not even the clairvoyant gets there with half as many
+replicas again as the peak's arrivals need. `never`: of each sweep the default, both ends
 and what lies around the targets is run, and where that reaches no target, on from the best run until both beside it
 are worse; none of these was good enough."""
 
