@@ -8,8 +8,9 @@ from models.fleet.deployment import Deployment, Phase
 from models.policy.protocol import Pod
 from models.series import Floats
 
-Key = tuple[Phase, bool, float | None, float | None, float | None]
-NOTHING_SHOWN = (None, None, None)
+Page = tuple[float | None, float | None, float | None]  # running, waiting, KV usage
+Key = tuple[Phase, bool, Page]
+NOTHING_SHOWN: Page = (None, None, None)
 
 
 class Shown:
@@ -21,13 +22,17 @@ class Shown:
     def show(self, target: Deployment, each: Floats) -> tuple[Pod, ...]:
         """The pods of a deployment, with what the newest scrapes said; `each` is that of a look at its pool."""
         pages = _pages(each)
-        before, now, at = self._before, {}, target.pool.now
+        before, now, at, shown = self._before, {}, target.pool.now, []
         for pod in target.pods:
-            key = (pod.phase, pod.waits(at), *pages.get(pod.slot, NOTHING_SHOWN))
-            old = before.get(pod.number)
-            now[pod.number] = old if old is not None and old[0] == key else (key, _pod(pod.number, key))
+            waits = pod.phase is not Phase.READY and pod.waits(at)
+            key = (pod.phase, waits, pages.get(pod.slot, NOTHING_SHOWN))
+            seen = before.get(pod.number)
+            if seen is None or seen[0] != key:
+                seen = (key, _pod(pod.number, key))
+            now[pod.number] = seen
+            shown.append(seen[1])
         self._before = now
-        return tuple(pod for _, pod in now.values())
+        return tuple(shown)
 
 
 class Pods(Sequence[Pod]):
@@ -56,14 +61,14 @@ class Pods(Sequence[Pod]):
         return self._seen
 
 
-def _pages(each: Floats) -> dict[int, tuple[float, float, float]]:
+def _pages(each: Floats) -> dict[float, Page]:
     """What the newest scrape of each ready replica said, by slot; without those it missed."""
     rows = each[looking.EACH_SLOT : looking.EACH_KV + 1].tolist()
-    return {int(slot): (running, waiting, kv) for slot, known, running, waiting, kv in zip(*rows, strict=True) if known}
+    return {slot: (running, waiting, kv) for slot, known, running, waiting, kv in zip(*rows, strict=True) if known}
 
 
 def _pod(number: int, key: Key) -> Pod:
-    phase, pending, running, waiting, kv = key
+    phase, pending, (running, waiting, kv) = key
     return Pod(
         str(number),
         ready=phase is Phase.READY,
