@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 from typing import TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ from predictor.signals import catalog, checked, replies, rows, transport
 
 POINTS_A_QUERY = 10_000  # Prometheus refuses more than 11 000 points a series
 VALUES_A_QUERY = 400_000  # some 15 MB of JSON
+SAMPLED = re.compile(r"timestamp\(([^(){}\s]+\{[^{}]*\})\)")  # of one selector, as the catalogue asks it
 FEWEST_POINTS = 20  # a piece this small that is still too much is a hole
 
 _log = structlog.get_logger(__name__)
@@ -158,12 +160,25 @@ def _without_ghosts(
 
 
 def _stale(asking: Asking, group: rows.Group, query: str, grid: Grid) -> dict[str, npt.NDArray[np.bool_]]:
-    """Which points of the grid rest on samples too old, by target key."""
+    """Which points of the grid rest on samples too old, by target key.
+
+    `timestamp()` over a range costs a Prometheus before 2.46 ten times what values do, and the newest samples' times
+    are not needed: only whether there is any that is young enough, of a series that is shown at all.
+    """
+    young = SAMPLED.sub(_counted(asking.stale_after), query)
+    if young != query:
+        counts = _stitched(asking, group, young, grid)
+        return {key: grid.series((count == 0).astype(np.float64)).values > 0 for key, count in counts.items()}
     times = grid.asked.start + grid.asked.step * np.arange(grid.asked.points)
     return {
         key: grid.series((times - sampled > asking.stale_after).astype(np.float64)).values > 0
         for key, sampled in _stitched(asking, group, query, grid).items()
     }
+
+
+def _counted(seconds: float) -> str:
+    """How many samples a series had within that time: 0 where it is shown with an older one only."""
+    return rf"(count_over_time(\1[{round(seconds * 1000)}ms]) or 0 * \1)"
 
 
 def _reported(

@@ -1,5 +1,6 @@
 """The past out of a Prometheus: in pieces, with holes where nothing is known."""
 
+import dataclasses
 import math
 from collections.abc import Iterator
 
@@ -8,9 +9,11 @@ import pytest
 
 from models.series import Series
 from models.signals import Cause, Signal, Unknown
-from predictor.signals import prometheus
+from predictor.signals import past, prometheus
 from tests.fakes.prometheus_answers import CATALOG, LABELS, NOW, TARGET, always, healthy, settings
 from tests.fakes.prometheus_api import Answer, PrometheusApi, Request, refusal, result
+
+AGE = "count_over_time("  # what asks how old samples are
 
 
 @pytest.fixture
@@ -21,7 +24,7 @@ def api() -> Iterator[PrometheusApi]:
 
 def grid_answer(request: Request, *, limit: int = 11_000) -> Answer:
     """As a Prometheus answers range queries: as many points as asked, no more than the limit."""
-    if "timestamp(" in request.query:
+    if AGE in request.query:
         return result([], kind="matrix")
     start, end, step = (int(request.form[name]) for name in ("start", "end", "step"))
     if (end - start) // step + 1 > limit:
@@ -44,7 +47,7 @@ def test_history_comes_in_pieces_without_seams(api: PrometheusApi) -> None:
     assert isinstance(answer, Series)
     assert len(answer) == 8 * 2880 + 1
     np.testing.assert_array_equal(answer.values, answer.times % 1000)
-    pieces = [request for request in api.requests if "timestamp(" not in request.query]
+    pieces = [request for request in api.requests if AGE not in request.query]
     assert len(pieces) == 3
     assert all(
         value.isdigit() for request in pieces for value in map(request.form.get, ("start", "end", "step")) if value
@@ -97,7 +100,7 @@ def test_what_is_no_number_in_the_history_is_a_hole(api: PrometheusApi) -> None:
     points = [[NOW - 60, "NaN"], [NOW - 30, "-1"], [NOW, "+Inf"], [NOW - 90, "4"]]
     api.respond = lambda request: (
         result([], kind="matrix")
-        if "timestamp(" in request.query
+        if AGE in request.query
         else result([{"metric": LABELS, "values": points}], kind="matrix")
     )
     answer = history(api, since=NOW - 90, until=NOW, step=30)
@@ -131,10 +134,42 @@ def test_how_old_samples_are_is_asked_once_for_all_signals_of_a_history_and_anew
         for until, asked in ((NOW, 1), (NOW, 1), (NOW + 60, 2)):
             for signal in (Signal.IN_FLIGHT, Signal.WAITING):
                 source.history([TARGET], signal, since=NOW - 3600, until=until, step=30)
-            assert sum("timestamp(" in request.query for request in api.requests) == asked
+            assert sum(AGE in request.query for request in api.requests) == asked
         source.read([TARGET], now=NOW)
         before = len(api.requests)
         source.history([TARGET], Signal.IN_FLIGHT, since=NOW - 3600, until=NOW + 60, step=30)
-        assert any("timestamp(" in request.query for request in api.requests[before:])
+        assert any(AGE in request.query for request in api.requests[before:])
     finally:
         source.close()
+
+
+def stale_from(request: Request) -> Answer:
+    """7 at each point; those after `NOW - 60` rest on the sample of that moment. Ages in both ways of asking."""
+    times = range(int(NOW) - 120, int(NOW) + 1, 30)
+    if "timestamp(" in request.query:
+        points = [[time, str(min(time, NOW - 60))] for time in times]
+    elif AGE in request.query:
+        points = [[time, str(int(time - min(time, NOW - 60) <= 30))] for time in times]
+    else:
+        points = [[time, "7"] for time in times]
+    return result([{"metric": LABELS, "values": points}], kind="matrix")
+
+
+@pytest.mark.parametrize("fresh", [None, "max by ($by) (timestamp(a{$sel} or b{$sel}))"])
+def test_points_that_rest_on_old_samples_are_unknown_however_the_catalogue_asks(
+    api: PrometheusApi, fresh: str | None
+) -> None:
+    api.respond = stale_from
+    engine = CATALOG[TARGET.engine]
+    engines = {TARGET.engine: dataclasses.replace(engine, fresh=fresh) if fresh else engine}
+    source = prometheus.PrometheusSource(settings(api), engines)
+    answer = source.history([TARGET], Signal.IN_FLIGHT, since=NOW - 120, until=NOW, step=30)[TARGET.key]
+    source.close()
+    assert isinstance(answer, Series)
+    np.testing.assert_array_equal(answer.values, [7, 7, 7, 7, np.nan])
+    assert any((AGE in request.query) is (fresh is None) for request in api.requests[1:])
+
+
+def test_the_whole_catalogue_is_asked_the_fast_way() -> None:
+    for engine in CATALOG.values():
+        assert not engine.fresh or past.SAMPLED.search(engine.fresh), engine.name
