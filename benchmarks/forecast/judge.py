@@ -83,7 +83,7 @@ def _figures(
         for name, make in slow.items():
             others[name] = np.full_like(mine, np.nan)
             others[name][places] = make(task, trace.origins[places].tolist())
-    block = max(round(BLOCK / (trace.every * trace.step)), 1)
+    block = max(round(BLOCK / trace.step), 1)
     q95 = task.probabilities.index(0.95)
     return Figures(
         trace=trace.name,

@@ -35,14 +35,9 @@ class Trace:
         return len(self.counts) * self.step >= SHORTEST
 
     @property
-    def every(self) -> int:
-        """Steps between two forecasts that are scored: seven minutes, which meet every minute of an hour in turn."""
-        return max(round(420.0 / self.step), 1)
-
-    @property
     def origins(self) -> "np.ndarray[tuple[int], np.dtype[np.intp]]":
-        """Indices at which forecasts are issued."""
-        return np.arange(1, len(self.counts), self.every)
+        """Indices at which forecasts are issued: all, as the service looks at every point at least once."""
+        return np.arange(1, len(self.counts))
 
     @property
     def scored_from(self) -> int:
