@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from models import stall
 from models.capacity import crowd, limits, mix, sizing
 from models.capacity.limits import Limit
-from models.policy import floor, reactive
+from models.policy import floor, planning, reactive
 from models.policy.context import Context, Memory
 from models.policy.decision import Decision, Reason
 from models.signals import Cause, Known, Signal, Unknown
@@ -98,6 +98,8 @@ def _load(entry: Entry) -> sizing.Load:
         arrivals=_value(entry, Signal.ARRIVALS),
         duration=entry.plans.duration if entry.plans else None,
         growth=entry.growth,
+        tokens_in=_value(entry, Signal.TOKENS_IN),
+        tokens_out=_value(entry, Signal.TOKENS_OUT),
     )
 
 
@@ -115,11 +117,12 @@ def standing(entry: Entry, workload: Workload) -> int:
 
 
 def unknown(entry: Entry, workload: Workload) -> tuple[tuple[Signal, Cause], ...]:
-    """What plans are made of, was asked for and is not known; KV usage where its tokens are planned for.
+    """What plans are made of, was asked for and is not known; KV usage and token rates where they are planned for.
 
     Sums over fewer pods than are Ready are too low, however fresh: that is partial, and as good as unknown.
     """
-    planned = (Signal.KV_USAGE,) if entry.objectives.profile.kv_tokens is not None else ()
+    profile = entry.objectives.profile
+    planned = (*([Signal.KV_USAGE] if profile.kv_tokens is not None else []), *planning.token_signals(profile))
     readings = ((signal, entry.readings.get(signal, Unknown(Cause.EMPTY))) for signal in (*DEMAND_SIGNALS, *planned))
     missing = tuple(
         (signal, reading.cause)
@@ -207,7 +210,7 @@ def reacting(entry: Entry, workload: Workload, *, with_backlog: bool = True) -> 
     """The plan for the load of this moment. Requests that wait for stalled engines ask for no more of them."""
     load = _load(entry)
     if entry.stalled:
-        load = dataclasses.replace(load, in_flight=None)
+        load = dataclasses.replace(load, in_flight=None, tokens_in=None, tokens_out=None)
     return reactive.react(
         entry.objectives,
         load if with_backlog or load.arrivals is None else dataclasses.replace(load, in_flight=None),

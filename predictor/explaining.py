@@ -60,6 +60,8 @@ def capacity(entry: Entry) -> Mapping[str, Any] | None:
         "concurrency": chosen.profile.concurrency,
         "throughput": chosen.profile.throughput,
         "kv_tokens": chosen.profile.kv_tokens,
+        "tokens_in": chosen.profile.tokens_in,
+        "tokens_out": chosen.profile.tokens_out,
         "sizes": _sizes(entry),
         "note": chosen.note,
         "observed": dataclasses.asdict(seen) if seen else None,

@@ -4,21 +4,20 @@ import dataclasses
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol, TypeAlias
 
 from models.policy.decision import Decision
 from models.series import Series
 from models.signals import Cause, Signal, Unknown
-from predictor import deciding, learning
+from predictor import deciding, learning, outlooks
 from predictor.board import Board, Entry, Plans
 from predictor.history import History
-from predictor.outlooks import FORECAST_SIGNALS, Outlooks, Pace
+from predictor.outlooks import Outlooks, Pace
 from predictor.ports import Clock, Readings, Refused, SignalSource, Workload, Workloads, Written
 from predictor.targets import Mode, Target
 
-LOADED_SIGNALS = (*FORECAST_SIGNALS, Signal.DURATION_MEAN)
 PLANS_LIVE_FOR = 4  # slow intervals: one tick may fail and one be late before the fast loop stops trusting the plans
 RETRIED = (Cause.SOURCE_DOWN, Cause.PARTIAL)  # causes that pass; any other means that there is no history to be had
 
@@ -152,7 +151,7 @@ class Loops:
                 # The first plans, too, are made with what was learned before a restart.
                 entry.capacity = learning.known(entry, entry.workload)
             demanded = deciding.demanded(entry)
-            for signal in LOADED_SIGNALS:
+            for signal in remembered(entry.target):
                 if signal in demanded:
                     self._history.record(key, signal, demanded[signal], now=seen.now)
 
@@ -160,8 +159,8 @@ class Loops:
         """What the source still has; it is asked no further once it answers for no target at all."""
         grid = {"since": now - self._history.span, "until": now, "step": self._history.step}
         answers: Answers = []
-        for signal in LOADED_SIGNALS:
-            given = self._world.source.history(self.board.targets, signal, **grid)
+        for signal, targets in _by_signal(self.board.targets).items():
+            given = self._world.source.history(targets, signal, **grid)
             answers += [(key, signal, answer) for key, answer in given.items()]
             if given and all(_has_cause(answer, Cause.SOURCE_DOWN) for answer in given.values()):
                 break
@@ -249,6 +248,20 @@ class Loops:
 
 class Abandoned(Exception):  # noqa: N818  (no error: the service was asked to stop)
     """A tick was given up between two targets: the service is stopping, or the next tick is due."""
+
+
+def remembered(target: Target) -> tuple[Signal, ...]:
+    """The signals of which a target's past is kept, and asked for at the start."""
+    return (*outlooks.signals(target), Signal.DURATION_MEAN)
+
+
+def _by_signal(targets: Sequence[Target]) -> dict[Signal, list[Target]]:
+    """The targets whose past is asked for, by signal."""
+    found: dict[Signal, list[Target]] = {}
+    for target in targets:
+        for signal in remembered(target):
+            found.setdefault(signal, []).append(target)
+    return found
 
 
 def _has_cause(answer: Series | Unknown, *causes: Cause) -> bool:

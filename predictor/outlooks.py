@@ -14,8 +14,9 @@ from predictor import grading
 from predictor.board import Board, Entry, Plans
 from predictor.history import History
 from predictor.ports import Workload
+from predictor.targets import Target
 
-FORECAST_SIGNALS = (Signal.ARRIVALS, Signal.IN_FLIGHT)
+FORECAST_SIGNALS = (Signal.ARRIVALS, Signal.IN_FLIGHT)  # of every target; `signals` for those of one
 MOST_IN_A_ROW = 4  # warm-ups that are looked ahead where replicas start one by one: a forecast for longer says little
 
 
@@ -44,7 +45,7 @@ class Outlooks:
     def refresh(self, board: Board, *, now: float) -> None:
         """New plans in every row of the board."""
         ahead = {key: self._horizons(entry) for key, entry in board.entries.items()}
-        keys = [(key, signal) for key in board.entries for signal in FORECAST_SIGNALS]
+        keys = [(key, signal) for key, entry in board.entries.items() for signal in signals(entry.target)]
         histories = self._histories(keys, now=now)
         outlooks = self._forecaster.update(
             histories,
@@ -52,10 +53,11 @@ class Outlooks:
         )
         grades = self._grading.grade({key: raising for key, (raising, _) in outlooks.items()}, histories)
         for key, entry in board.entries.items():
+            mine = signals(entry.target)
             # Graded is what was forecast; planned with, what is known to come besides.
-            pairs = {signal: _pair(_raised(entry, signal, outlooks, histories)) for signal in FORECAST_SIGNALS}
-            mine = {signal: grades[key, signal] for signal in FORECAST_SIGNALS if (key, signal) in grades}
-            entry.plans = dataclasses.replace(self._plans(entry, pairs, ahead[key], now=now), grades=mine)
+            pairs = {signal: _pair(_raised(entry, signal, outlooks, histories)) for signal in mine}
+            graded = {signal: grades[key, signal] for signal in mine if (key, signal) in grades}
+            entry.plans = dataclasses.replace(self._plans(entry, pairs, ahead[key], now=now), grades=graded)
 
     def _histories(self, keys: Iterable[tuple[str, Signal]], *, now: float) -> dict[Hashable, Series]:
         return {(key, signal): self._history.series(key, signal, now=now) for key, signal in keys}
@@ -90,6 +92,11 @@ class Outlooks:
             lowering=plan(1, objectives.lower_quantile),
             duration=seconds,
         )
+
+
+def signals(target: Target) -> tuple[Signal, ...]:
+    """What is forecast of a target: token rates only where they are planned for."""
+    return (*FORECAST_SIGNALS, *planning.token_signals(target.objectives.profile))
 
 
 def _in_a_row(entry: Entry) -> int:

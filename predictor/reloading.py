@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-from predictor import learning, wiring
+from predictor import learning, outlooks, wiring
 from predictor.board import Board, Entry
 from predictor.history import History
 from predictor.outlooks import Outlooks
@@ -52,7 +52,10 @@ def taken_over(before: Learned, old: Settings, new: Settings) -> Learned:
         board=_board(before.board, targets, kept),
         history=past,
         outlooks=before.outlooks if same_forecasts else wiring.outlooks(new, past),
-        loaded=before.loaded and same_past and len(kept) == len(targets),
+        loaded=before.loaded
+        and same_past
+        and len(kept) == len(targets)
+        and not _more_to_remember(before.board, targets),
     )
 
 
@@ -78,6 +81,12 @@ def _is_same_load(board: Board, target: Target) -> bool:
         return False
     before = entry.target
     return (before.kind, before.engine, before.model) == (target.kind, target.engine, target.model)
+
+
+def _more_to_remember(board: Board, targets: Sequence[Target]) -> bool:
+    """Whether a signal is planned for that was not before: its past has not been asked for."""
+    before = {key: set(outlooks.signals(entry.target)) for key, entry in board.entries.items()}
+    return any(not before.get(target.key, set()).issuperset(outlooks.signals(target)) for target in targets)
 
 
 def _board(before: Board, targets: Sequence[Target], kept: set[str]) -> Board:

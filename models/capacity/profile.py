@@ -17,6 +17,8 @@ class Profile:
         kv_tokens: KV-cache capacity in tokens; None where not known.
         kv_target: share of the KV cache that is planned for, 0..1.
         source: where these figures come from, for people ("configured", "measured", "default").
+        tokens_in: prompt tokens per second one replica prefills; None where not known.
+        tokens_out: tokens per second one replica generates; None where not known.
         by_size: how concurrency, throughput and duration change with the size of requests; None where not known.
     """
 
@@ -26,10 +28,12 @@ class Profile:
     kv_tokens: float | None = None
     kv_target: float = 0.8
     source: str = "configured"
+    tokens_in: float | None = None
+    tokens_out: float | None = None
     by_size: BySize | None = None
 
     def __post_init__(self) -> None:
-        for name in ("concurrency", "throughput", "duration", "kv_tokens"):
+        for name in ("concurrency", "throughput", "duration", "kv_tokens", "tokens_in", "tokens_out"):
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value > 0):
                 raise ValueError(f"{name} is {value!r}: must be a positive number")
@@ -37,7 +41,10 @@ class Profile:
             raise ValueError(f"kv_target is {self.kv_target!r}: must lie in (0, 1]")
 
     def sized(self, sizes: Sizes) -> "Profile":
-        """The profile for requests of these sizes; as it is where it is not known how they matter."""
+        """The profile for requests of these sizes; as it is where it is not known how they matter.
+
+        Tokens a second stay as they are: they count the size of requests already.
+        """
         if self.by_size is None:
             return self
         throughput, concurrency = self.by_size.relative(sizes)

@@ -14,6 +14,8 @@ class NeedKind(enum.StrEnum):
     IN_FLIGHT = "in_flight"
     ARRIVALS = "arrivals"
     KV_TOKENS = "kv_tokens"
+    PREFILL_TOKENS = "prefill_tokens"
+    DECODE_TOKENS = "decode_tokens"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -86,21 +88,27 @@ class Load:
         arrivals: requests per second.
         duration: seconds a request takes without queueing; a profile's own is preferred.
         growth: requests per second by which there are more inside, negative while a backlog is worked off.
+        tokens_in: prompt tokens per second.
+        tokens_out: generated tokens per second.
     """
 
     in_flight: float | None = None
     arrivals: float | None = None
     duration: float | None = None
     growth: float = 0.0
+    tokens_in: float | None = None
+    tokens_out: float | None = None
 
 
 def plan(profile: Profile, load: Load, *others: Need | None) -> Planned:
     """The plan for a demand, and for `others` (None for one that cannot be told).
 
     With a duration, or with the profile's throughput, arrivals become a need of their own: in flight is cut off at
-    what the fleet can hold, arrivals are not.
+    what the fleet can hold, arrivals are not. Tokens a second are a need where the profile says what a replica
+    sustains; they, too, are cut off at what the fleet can do, so they only ever add to the plan.
     """
-    needs = tuple(need for need in (_in_flight_need(profile, load), arrivals_need(profile, load), *others) if need)
+    told = (_in_flight_need(profile, load), arrivals_need(profile, load), *token_needs(profile, load), *others)
+    needs = tuple(need for need in told if need)
     if not needs:
         return NoPlan("neither in-flight load nor arrivals with a duration are known")
     return Plan(needs)
@@ -132,6 +140,15 @@ def arrivals_need(profile: Profile, load: Load) -> Need | None:
         return None
     demand = in_flight_by_little(arrivals=load.arrivals, duration=seconds)
     return Need(NeedKind.ARRIVALS, demand, profile.concurrency)
+
+
+def token_needs(profile: Profile, load: Load) -> tuple[Need, ...]:
+    """Replicas for prompt and for generated tokens a second; of those only whose rate and figure are both known."""
+    rates = (
+        (NeedKind.PREFILL_TOKENS, load.tokens_in, profile.tokens_in),
+        (NeedKind.DECODE_TOKENS, load.tokens_out, profile.tokens_out),
+    )
+    return tuple(Need(kind, rate, each) for kind, rate, each in rates if rate is not None and each is not None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ def choose(given: Profile, observed: Observed | None, *, learn: Learn, headroom:
     """The profile to plan with.
 
     Observation lowers the configured concurrency where enough was seen of the objective being missed at what is planned
-    for, by half at most; it raises it only under `Learn.BOTH`. Throughput moves with concurrency.
+    for, by half at most; it raises it only under `Learn.BOTH`. Throughput and tokens a second move with concurrency.
 
     Args:
         given: from a load test, the configuration, or `default`; its `source` says which.
@@ -101,5 +101,6 @@ def _figures(observed: Observed) -> str:
 
 def _scaled(given: Profile, concurrency: float) -> Profile:
     share = concurrency / given.concurrency
-    throughput = None if given.throughput is None else given.throughput * share
-    return dataclasses.replace(given, concurrency=concurrency, throughput=throughput, source=Source.OBSERVED)
+    rates = {name: getattr(given, name) for name in ("throughput", "tokens_in", "tokens_out")}
+    scaled = {name: rate * share for name, rate in rates.items() if rate is not None}
+    return dataclasses.replace(given, concurrency=concurrency, source=Source.OBSERVED, **scaled)

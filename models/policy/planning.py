@@ -36,12 +36,28 @@ class Objectives:
             raise ValueError(f"drain is {self.drain!r} s: must be positive")
 
 
+def token_signals(profile: Profile) -> tuple[Signal, ...]:
+    """The token rates that are planned for: those of which the profile says what a replica sustains."""
+    figures = ((Signal.TOKENS_IN, profile.tokens_in), (Signal.TOKENS_OUT, profile.tokens_out))
+    return tuple(signal for signal, figure in figures if figure is not None)
+
+
 def plan_for(
     outlooks: Mapping[Signal, Outlook], *, profile: Profile, probability: float, duration: float | None
 ) -> sizing.Planned:
-    """The plan for forecast in-flight load and arrivals at one probability; what has no forecast is left out."""
+    """The plan for what is forecast, at one probability; what has no forecast is left out.
+
+    Token rates alone make no plan: a saturated fleet cuts them off at what it can do.
+    """
     values = {signal: outlook.at(probability) for signal, outlook in outlooks.items() if isinstance(outlook, Forecast)}
-    if not values:
-        return sizing.NoPlan("; ".join(f"{signal}: {outlook}" for signal, outlook in outlooks.items()) or "no forecast")
-    load = sizing.Load(in_flight=values.get(Signal.IN_FLIGHT), arrivals=values.get(Signal.ARRIVALS), duration=duration)
+    if not values.keys() & {Signal.IN_FLIGHT, Signal.ARRIVALS}:
+        missing = {signal: outlook for signal, outlook in outlooks.items() if signal not in values}
+        return sizing.NoPlan("; ".join(f"{signal}: {outlook}" for signal, outlook in missing.items()) or "no forecast")
+    load = sizing.Load(
+        in_flight=values.get(Signal.IN_FLIGHT),
+        arrivals=values.get(Signal.ARRIVALS),
+        duration=duration,
+        tokens_in=values.get(Signal.TOKENS_IN),
+        tokens_out=values.get(Signal.TOKENS_OUT),
+    )
     return sizing.plan(profile, load)

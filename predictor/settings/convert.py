@@ -84,18 +84,23 @@ def _objectives(given: workloads.Defaults) -> Objectives:
 
 
 def _profile(given: workloads.Capacity) -> profile.Profile:
+    return dataclasses.replace(
+        _told(given), kv_tokens=given.kv_tokens, tokens_in=given.tokens_in, tokens_out=given.tokens_out
+    )
+
+
+def _told(given: workloads.Capacity) -> profile.Profile:
     if given.load_tests:
         return _tested(given)
     concurrency = given.concurrency
     if concurrency is None:
         if given.knee is None:
-            return dataclasses.replace(trusting.default(), kv_tokens=given.kv_tokens)
+            return trusting.default()
         concurrency = profile.concurrency_target(knee=given.knee, headroom=given.headroom)
     return profile.Profile(
         concurrency=concurrency,
         throughput=given.throughput,
         duration=given.duration,
-        kv_tokens=given.kv_tokens,
     )
 
 
@@ -105,7 +110,6 @@ def _tested(given: workloads.Capacity) -> profile.Profile:
     return profile.Profile(
         concurrency=profile.concurrency_target(knee=tests[0].concurrency, headroom=given.headroom),
         throughput=tests[0].throughput / (1 + given.headroom),
-        kv_tokens=given.kv_tokens,
         source=trusting.Source.LOAD_TEST,
         by_size=sizes.fitted(tests),
     )

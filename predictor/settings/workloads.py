@@ -75,6 +75,18 @@ class Capacity(Section):
         "KV-cache capacity of one replica in tokens, from the engine's start-up log. Unset: not planned for.",
         remedy="set it to the KV-cache size the engine logs at its start, in tokens",
     )
+    tokens_in: Positive | None = key(
+        None,
+        "Prompt tokens a second one replica prefills while it meets the objectives, planned for as given: headroom does"
+        " not apply. For prompts whose length changes while arrivals do not. Unset: not planned for.",
+        remedy="set it to the prompt tokens a second at the highest load at which a load test met the objectives",
+    )
+    tokens_out: Positive | None = key(
+        None,
+        "Tokens a second one replica generates while it meets the objectives, planned for as given: headroom does not"
+        " apply. Unset: not planned for.",
+        remedy="set it to the generated tokens a second at the highest load at which a load test met the objectives",
+    )
 
 
 class Quantiles(Section):

@@ -10,7 +10,7 @@ from models.policy.decision import Reason
 from models.signals import Signal
 from predictor.board import Board
 from predictor.history import History
-from predictor.loops import LOADED_SIGNALS, Loops, World
+from predictor.loops import Loops, World, remembered
 from predictor.outlooks import Outlooks
 from tests.fakes.stage import FLOOR, PACE, SEASON, TARGET, Stage, demand
 from tests.fakes.world import FakeSource
@@ -189,5 +189,5 @@ def test_a_source_that_is_down_is_asked_for_one_signal_of_the_past_a_tick() -> N
     assert len(asked) == 1
     stage.source.down = False
     stage.loops.slow_tick()
-    assert len(asked) == 1 + len(LOADED_SIGNALS)
+    assert len(asked) == 1 + len(remembered(TARGET))
     assert stage.recorder.loads == [False, True]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from models.capacity import duration
+from models.capacity.sizing import NeedKind
 from models.forecasting.engine import Forecaster
 from models.forecasting.events import Event
 from models.forecasting.forecast import Forecast
@@ -62,3 +63,23 @@ def test_a_known_event_raises_the_plan_from_one_horizon_before_it_until_it_is_ov
 def _p95(outlook: object) -> float:
     assert isinstance(outlook, Forecast)
     return outlook.at(0.95)
+
+
+def test_token_rates_are_forecast_only_of_targets_that_plan_for_them() -> None:
+    plain, planned = examples.target("plain"), examples.target("planned")
+    profile = dataclasses.replace(planned.objectives.profile, tokens_in=12_000.0)
+    planned = dataclasses.replace(planned, objectives=dataclasses.replace(planned.objectives, profile=profile))
+    history = History(step=STEP, span=8 * DAY)
+    times = np.arange(NOW - DAY, NOW + STEP, STEP)
+    for target in (plain, planned):
+        for signal, value in ((Signal.ARRIVALS, 2.0), (Signal.IN_FLIGHT, 8.0), (Signal.TOKENS_IN, 90_000.0)):
+            history.load(target.key, signal, Series(times[0], STEP, np.full(len(times), value)))
+    board = Board([plain, planned])
+    Outlooks(Forecaster(), history, Pace()).refresh(board, now=NOW)
+    made = {key: entry.plans for key, entry in board.entries.items()}
+    assert set(made[plain.key].outlooks) == {Signal.ARRIVALS, Signal.IN_FLIGHT}
+    assert set(made[planned.key].outlooks) == {Signal.ARRIVALS, Signal.IN_FLIGHT, Signal.TOKENS_IN}
+    binding = made[planned.key].raising.binding
+    assert (binding.kind, binding.per_replica) == (NeedKind.PREFILL_TOKENS, 12_000.0)
+    assert binding.demand == pytest.approx(90_000.0, rel=1e-3)
+    assert made[plain.key].raising.replicas < made[planned.key].raising.replicas == 8

@@ -91,6 +91,16 @@ def test_a_new_target_has_to_load_its_history_first_and_the_others_keep_theirs()
     assert after.history.series("llm/chat", Signal.ARRIVALS, now=999_000.0).known
 
 
+def test_a_signal_that_is_newly_planned_for_has_to_load_its_past_first() -> None:
+    tokens = {**CHAT, "capacity": {"concurrency": 32, "tokens_in": 30000}}
+    old, new = settings(CHAT), settings(tokens)
+    after = reloading.taken_over(learned(old), old, new)
+    assert not after.loaded
+    assert after.history.series("llm/chat", Signal.ARRIVALS, now=999_000.0).known
+    assert reloading.taken_over(learned(new), new, old).loaded
+    assert reloading.taken_over(learned(new), new, new).loaded
+
+
 def test_a_target_that_is_named_no_more_is_forgotten() -> None:
     old, new = settings(CHAT, OTHER), settings(OTHER)
     after = reloading.taken_over(learned(old), old, new)

@@ -10,7 +10,7 @@ from models.capacity.profile import Profile
 from models.series import Series
 
 
-@pytest.mark.parametrize("name", ["concurrency", "throughput", "duration", "kv_tokens"])
+@pytest.mark.parametrize("name", ["concurrency", "throughput", "duration", "kv_tokens", "tokens_in", "tokens_out"])
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
 def test_a_profile_names_the_figure_it_refuses(name: str, bad: float) -> None:
     with pytest.raises(ValueError, match=name):

@@ -101,3 +101,44 @@ def test_demand_above_zero_needs_a_replica_that_can_carry_it(demand: float, per_
         assert replicas >= 1
     assert replicas * per_replica >= demand * (1 - 1e-6) - per_replica * 1e-6
     assert (replicas - 1) * per_replica < demand or replicas == 0
+
+
+THIRTY_THOUSAND = Profile(concurrency=40, throughput=4, tokens_in=30_000, tokens_out=2_500)
+
+
+def test_prompts_that_get_longer_ask_for_replicas_while_arrivals_stay() -> None:
+    # 8 a second of 1,500 tokens are 12,000, one replica; of 12,000 tokens they are 96,000: 3.2 replicas
+    short = sizing.plan(THIRTY_THOUSAND, Load(arrivals=8, tokens_in=8 * 1_500))
+    longer = sizing.plan(THIRTY_THOUSAND, Load(arrivals=8, tokens_in=8 * 12_000))
+    assert isinstance(short, Plan)
+    assert isinstance(longer, Plan)
+    assert (short.binding.kind, short.replicas) == (NeedKind.ARRIVALS, 2)
+    assert longer.binding == Need(NeedKind.PREFILL_TOKENS, 96_000, 30_000)
+    assert longer.replicas == 4
+
+
+def test_outputs_that_get_longer_ask_for_replicas_by_the_tokens_they_generate() -> None:
+    planned = sizing.plan(THIRTY_THOUSAND, Load(arrivals=8, tokens_in=24_000, tokens_out=8 * 1_600))
+    assert isinstance(planned, Plan)
+    assert planned.binding == Need(NeedKind.DECODE_TOKENS, 12_800, 2_500)
+    assert planned.replicas == 6  # 5.12
+
+
+def test_token_rates_are_no_need_without_a_figure_and_figures_are_none_without_a_rate() -> None:
+    assert sizing.token_needs(T40, Load(tokens_in=1e6, tokens_out=1e6)) == ()
+    assert sizing.token_needs(THIRTY_THOUSAND, Load(arrivals=16)) == ()
+
+
+rates = st.none() | st.floats(0, 1e9)
+
+
+@given(in_flight=rates, arrivals=rates, tokens_in=rates, tokens_out=rates)
+def test_a_further_need_never_lowers_a_plan(
+    in_flight: float | None, arrivals: float | None, tokens_in: float | None, tokens_out: float | None
+) -> None:
+    without = sizing.plan(THIRTY_THOUSAND, Load(in_flight, arrivals))
+    planned = sizing.plan(THIRTY_THOUSAND, Load(in_flight, arrivals, tokens_in=tokens_in, tokens_out=tokens_out))
+    if isinstance(without, Plan):
+        assert isinstance(planned, Plan)
+        assert planned.replicas >= without.replicas
+        assert planned.needs[: len(without.needs)] == without.needs

@@ -86,3 +86,13 @@ def test_only_both_plans_a_replica_for_more_than_configured(observed: Observed, 
     assert chosen.profile.concurrency <= 40 or learn is Learn.BOTH
     assert chosen.profile.concurrency >= 20
     assert (chosen.source is Source.OBSERVED) == (chosen.profile.concurrency != 40)
+
+
+def test_tokens_a_second_move_with_concurrency_as_throughput_does() -> None:
+    given = Profile(concurrency=40, tokens_in=30_000, tokens_out=2_000, kv_tokens=90_000)
+    chosen = choose(MISSED, given=given)
+    share = chosen.profile.concurrency / 40
+    assert share < 1
+    assert chosen.profile.tokens_in == 30_000 * share
+    assert chosen.profile.tokens_out == 2_000 * share
+    assert (chosen.profile.kv_tokens, chosen.profile.throughput) == (90_000, None)

@@ -152,3 +152,53 @@ def test_one_forecast_is_enough_for_a_plan_and_none_says_why() -> None:
 def test_objectives_refuse_nonsense_by_name(name: str, bad: float) -> None:
     with pytest.raises(ValueError, match=name):
         Objectives(profile=FOUR_A_SECOND, **{name: bad})
+
+
+LONG = Profile(concurrency=48, throughput=4, tokens_in=30_000, tokens_out=2_500)
+
+
+def test_forecast_token_rates_are_needs_at_the_asked_quantile() -> None:
+    outlooks = {
+        Signal.ARRIVALS: forecast(8),
+        Signal.TOKENS_IN: forecast(96_000),
+        Signal.TOKENS_OUT: forecast(5_100),
+    }
+    planned = planning.plan_for(outlooks, profile=LONG, probability=0.95, duration=None)
+    assert isinstance(planned, Plan)
+    assert [(need.kind, need.replicas) for need in planned.needs] == [
+        (NeedKind.ARRIVALS, 2),
+        (NeedKind.PREFILL_TOKENS, 4),
+        (NeedKind.DECODE_TOKENS, 3),
+    ]
+    assert planned.binding.kind is NeedKind.PREFILL_TOKENS
+
+
+def test_token_rates_alone_are_no_plan_and_the_reason_is_what_is_missing() -> None:
+    missing = NotEnoughHistory(have=1, need=2)
+    outlooks = {Signal.ARRIVALS: missing, Signal.TOKENS_IN: forecast(96_000)}
+    planned = planning.plan_for(outlooks, profile=LONG, probability=0.95, duration=None)
+    assert isinstance(planned, NoPlan)
+    assert planned.why.startswith("arrivals: ")
+    assert "tokens_in" not in planned.why
+
+
+def test_token_rates_without_a_forecast_are_left_out() -> None:
+    outlooks = {Signal.ARRIVALS: forecast(8), Signal.TOKENS_IN: NotEnoughHistory(have=1, need=2)}
+    assert replicas(planning.plan_for(outlooks, profile=LONG, probability=0.95, duration=None)) == 2
+
+
+def test_only_token_rates_with_a_figure_are_planned_for() -> None:
+    assert planning.token_signals(FOUR_A_SECOND) == ()
+    assert planning.token_signals(LONG) == (Signal.TOKENS_IN, Signal.TOKENS_OUT)
+    assert planning.token_signals(dataclasses.replace(LONG, tokens_in=None)) == (Signal.TOKENS_OUT,)
+
+
+def test_tokens_of_this_moment_are_a_need_beside_arrivals_and_backlog() -> None:
+    load = Load(arrivals=8, tokens_in=96_000)
+    planned = reactive.react(Objectives(LONG), load, waiting=0, supply=Supply(ready=2))
+    assert isinstance(planned, Plan)
+    assert (planned.binding.kind, planned.replicas) == (NeedKind.PREFILL_TOKENS, 4)
+    # 960 wait: (8 + 960 / 60) at 4 a replica are 6, more than the tokens ask for
+    queued = reactive.react(Objectives(LONG), load, waiting=960, supply=Supply(ready=2))
+    assert isinstance(queued, Plan)
+    assert (queued.binding.kind, queued.replicas) == (NeedKind.ARRIVALS, 6)

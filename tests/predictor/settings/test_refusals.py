@@ -62,6 +62,17 @@ CASES: dict[str, tuple[str | bytes, str]] = {
             " set it to the requests one replica serves at once"
         ),
     ),
+    "tokens a second of which nobody could ask": (
+        "targets: [{namespace: llm, name: chat, capacity: {concurrency: 4, tokens_in: -5}}]",
+        (
+            "config.yaml: targets[0].capacity.tokens_in: -5 is not greater than 0; set it to the prompt tokens a second"
+            " at the highest load at which a load test met the objectives"
+        ),
+    ),
+    "generated tokens that are no number": (
+        "targets: [{namespace: llm, name: chat, capacity: {concurrency: 4, tokens_out: many}}]",
+        "config.yaml: targets[0].capacity.tokens_out: 'many' is not a number; set it to the generated tokens a second",
+    ),
     "a lease that could be taken while its holder still writes": (
         "leader_election: {enabled: true, renew: 12s}\n" + TARGET,
         (
@@ -159,7 +170,7 @@ CASES: dict[str, tuple[str | bytes, str]] = {
         + "]}}]",
         (
             "config.yaml: targets[0].capacity.load_tests: prompts of 500, 1000, 2000 and outputs of 100, 100, 100"
-            " tokens: test longer prompts with the outputs as they are, and the other way round, each at least 1.2"
+            " tokens: test longer prompts with the outputs as they are, and the other way round, each at least 1.5"
             " times as long; add such tests, or give knee and throughput instead"
         ),
     ),
