@@ -17,6 +17,7 @@ from predictor.targets import Mode
 
 LOOKS_LAST = 300.0  # seconds: growth since a look further back is that of another time
 DEMAND_SIGNALS = (Signal.ARRIVALS, Signal.IN_FLIGHT, Signal.WAITING)
+SIZE_SIGNALS = (Signal.TOKENS_IN, Signal.TOKENS_OUT, Signal.COMPLETIONS)
 
 
 def decide(
@@ -119,11 +120,13 @@ def standing(entry: Entry, workload: Workload) -> int:
 def unknown(entry: Entry, workload: Workload) -> tuple[tuple[Signal, Cause], ...]:
     """What plans are made of, was asked for and is not known; KV usage and token rates where they are planned for.
 
+    What sizes are made of counts once they were known: an engine that never tells them is planned for as it was tested.
     Sums over fewer pods than are Ready are too low, however fresh: that is partial, and as good as unknown.
     """
     profile = entry.objectives.profile
     planned = (*([Signal.KV_USAGE] if profile.kv_tokens is not None else []), *planning.token_signals(profile))
-    readings = ((signal, entry.readings.get(signal, Unknown(Cause.EMPTY))) for signal in (*DEMAND_SIGNALS, *planned))
+    asked = dict.fromkeys((*DEMAND_SIGNALS, *planned, *(SIZE_SIGNALS if entry.mix else ())))
+    readings = ((signal, entry.readings.get(signal, Unknown(Cause.EMPTY))) for signal in asked)
     missing = tuple(
         (signal, reading.cause)
         for signal, reading in readings
@@ -195,8 +198,7 @@ def _mix(entry: Entry, workload: Workload) -> mix.Mix | None:
     running = entry.readings.get(Signal.IN_FLIGHT)
     if entry.target.objectives.profile.by_size is None or not isinstance(running, Known):
         return entry.mix
-    signals = (Signal.TOKENS_IN, Signal.TOKENS_OUT, Signal.COMPLETIONS)
-    tokens_in, tokens_out, ended = (_value(entry, one) for one in signals)
+    tokens_in, tokens_out, ended = (_value(entry, one) for one in SIZE_SIGNALS)
     if tokens_in is None or tokens_out is None or ended is None or not _whole(entry, workload.supply.ready):
         return entry.mix
     return mix.after(entry.mix, mix.Flow(tokens_in, tokens_out, ended, running.value), at=running.at)

@@ -66,7 +66,8 @@ def seen(entry: Entry) -> Mapping[str, Any] | None:
     if not isinstance(workload, Workload) or decision is None:
         return None
     readings = {signal: entry.readings.get(signal) for signal in SIGNALS}
-    profile = entry.objectives.profile
+    # as tested: what came of a past is asked of one fleet, whatever sizes requests had at its end
+    profile = entry.capacity.profile if entry.capacity else entry.target.objectives.profile
     return {
         "target": entry.target.key,
         "mode": entry.target.mode,

@@ -14,7 +14,7 @@ import numpy as np
 from models.series import Floats
 
 BEYOND = 2.0  # how many times further than tested the powers are believed
-APART = 1.2  # largest over least size, in prompts as in outputs: closer than that the powers are noise
+APART = 1.5  # largest over least size, in prompts as in outputs: closer, and 5 % of noise make powers of anything
 STEEPEST = -2.0  # power of throughput: attention over a prompt goes with its square. Beyond, a test met the cliff where
 # even a lone request misses the objective, and no number of replicas mends that
 LEAST = 3  # tests: a constant and two powers

@@ -24,6 +24,7 @@ from models.race.loadtest import Knee
 from models.signals import Cause, Known, Signal, Unknown
 
 DEMAND = (Signal.ARRIVALS, Signal.IN_FLIGHT, Signal.WAITING)
+SIZES = (Signal.TOKENS_IN, Signal.TOKENS_OUT, Signal.COMPLETIONS)
 NOT_YET = sizing.NoPlan("no forecast has been made yet")
 
 HEADROOM = 0.2  # the configuration's default: what a fleet absorbs between two decisions
@@ -92,7 +93,7 @@ class Floorcast:
             lowering=lowering,
             reacting=reacting,
             supply=observation.supply,
-            unknown=_unknown(observation),
+            unknown=_unknown(observation, (*DEMAND, *(SIZES if self._mix else ()))),
             breach=self._breach(observation),
         )
         memory = self._memory or Memory(needed_at=observation.now)
@@ -104,9 +105,8 @@ class Floorcast:
         profile = self.objectives.profile
         if profile.by_size is None:
             return self.objectives
-        signals = (Signal.TOKENS_IN, Signal.TOKENS_OUT, Signal.COMPLETIONS, Signal.IN_FLIGHT)
-        values = [value for signal in signals if (value := _value(seen, signal)) is not None]
-        if len(values) == len(signals):
+        values = [value for signal in (*SIZES, Signal.IN_FLIGHT) if (value := _value(seen, signal)) is not None]
+        if len(values) > len(SIZES):
             self._mix = mix.after(self._mix, Flow(*values), at=seen.now)
         sized = profile.sized(mix.sizes(self._mix, profile.by_size.tested))
         return dataclasses.replace(self.objectives, profile=sized)
@@ -167,8 +167,8 @@ class Floor:
         return self._owner.decide(dataclasses.replace(observation, minimum=self._standing))
 
 
-def _unknown(seen: Observation) -> tuple[tuple[Signal, Cause], ...]:
-    readings = ((signal, seen.readings.get(signal, Unknown(Cause.EMPTY))) for signal in DEMAND)
+def _unknown(seen: Observation, signals: tuple[Signal, ...]) -> tuple[tuple[Signal, Cause], ...]:
+    readings = ((signal, seen.readings.get(signal, Unknown(Cause.EMPTY))) for signal in signals)
     return tuple(
         (signal, reading.cause)
         for signal, reading in readings

@@ -264,7 +264,6 @@ def with_defaults(target: dict[str, object], defaults: dict[str, object]) -> dic
 
 def _unrivalled(common: dict[str, object], own: dict[str, object]) -> dict[str, object]:
     """The common keys, less concurrency, knee or load_tests where the target gives another: one only can hold."""
-    if not RIVALS.intersection(own):
-        return common
-    told = {*RIVALS, "throughput"} if "load_tests" in own else RIVALS
+    given = {name for name in RIVALS if own.get(name)}
+    told = {*RIVALS, "throughput", "duration"} if "load_tests" in given else RIVALS if given else frozenset()
     return {name: value for name, value in common.items() if name not in told}

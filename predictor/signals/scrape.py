@@ -17,6 +17,7 @@ from predictor.targets import Target
 
 NAMED = 3  # pods named when pages are missing; the rest is a number
 DETAIL = 120  # characters told of each
+SIGNALS = tuple(signal for signal in Signal if signal is not Signal.REPORTING)  # a page that is missing tells itself
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ class ScrapeSource:
         names = frozenset(page.name for page in listed)
         levels = counted.add(sheets, listed=names, now=now, keep=self._settings.long_window)
         if unknown := _unknown(listed, missing):
-            return {signal: unknown if signal in engine.pages else _NO_RECIPE for signal in Signal}
+            return {signal: unknown if signal in engine.pages else _NO_RECIPE for signal in SIGNALS}
         look = computed.Look(
             plan=plan,
             sheets=sheets,
@@ -132,7 +133,7 @@ class ScrapeSource:
             longer=counted.increase(self._settings.long_window),
             at=now,
         )
-        return {signal: self._reading(target, signal, engine, look) for signal in Signal}
+        return {signal: self._reading(target, signal, engine, look) for signal in SIGNALS}
 
     def _reading(self, target: Target, signal: Signal, engine: catalog.Engine, look: computed.Look) -> Reading:
         ways = engine.pages.get(signal)

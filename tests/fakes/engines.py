@@ -95,7 +95,6 @@ SGLANG_SIGNALS = {
     Signal.DURATION_MEAN: 4.2,
     Signal.TOKENS_IN: 1600,
     Signal.TOKENS_OUT: 300,
-    Signal.COMPLETIONS: 1.6,
 }
 
 
@@ -130,7 +129,6 @@ TGI_SIGNALS = {
     Signal.DURATION_MEAN: 3.2,
     Signal.TOKENS_IN: 1600,
     Signal.TOKENS_OUT: 300,
-    Signal.COMPLETIONS: 2.0,
 }
 
 
@@ -150,7 +148,7 @@ def lmdeploy() -> list[Line]:
     ]
 
 
-LMDEPLOY_SIGNALS = {**SGLANG_SIGNALS, Signal.ARRIVALS: 2.0, Signal.WAITING: 10, Signal.COMPLETIONS: 2.0}
+LMDEPLOY_SIGNALS = {**SGLANG_SIGNALS, Signal.ARRIVALS: 2.0, Signal.WAITING: 10}
 
 
 def trtllm() -> list[Line]:
@@ -168,7 +166,7 @@ def trtllm() -> list[Line]:
     ]
 
 
-TRTLLM_SIGNALS = {**SGLANG_SIGNALS, Signal.ARRIVALS: 2.0, Signal.COMPLETIONS: 2.0}
+TRTLLM_SIGNALS = {**SGLANG_SIGNALS, Signal.ARRIVALS: 2.0}
 
 
 def triton() -> list[Line]:
@@ -231,7 +229,7 @@ def dynamo_frontend() -> list[Line]:
     ]
 
 
-DYNAMO_SIGNALS = {**SGLANG_SIGNALS, Signal.ARRIVALS: 2.2, Signal.COMPLETIONS: 1.0}
+DYNAMO_SIGNALS = {**SGLANG_SIGNALS, Signal.ARRIVALS: 2.2}
 
 
 def llm_d_picker() -> list[Line]:
@@ -284,7 +282,7 @@ def shapes(*, at: float) -> dict[str, Shape]:
         "llm-d": Shape("llm_d", MODEL, vllm(renamed=True), picked, llm_d_picker()),
         "gateway": Shape("gateway_api", MODEL, vllm(renamed=True), picked, gateway_picker()),
         "ray": Shape("ray_vllm", MODEL, ray(), twice),
-        "sglang": Shape("sglang", MODEL, sglang(), SGLANG_SIGNALS),
+        "sglang": Shape("sglang", MODEL, sglang(), {**SGLANG_SIGNALS, Signal.COMPLETIONS: 1.6}),
         "tgi": Shape("tgi", "", tgi(), TGI_SIGNALS),
         "lmdeploy": Shape("lmdeploy", MODEL, lmdeploy(), LMDEPLOY_SIGNALS),
         "trtllm": Shape("trtllm", MODEL, trtllm(), TRTLLM_SIGNALS),

@@ -16,6 +16,7 @@ from models.signals import Cause, Known, Reading, Signal, Unknown
 from predictor import deciding, kept, limiting
 from predictor.board import Entry, Plans
 from predictor.ports import MIXED_GPUS, Readings, Refused, Stuck, Workload
+from predictor.signals import scrape
 from predictor.targets import GpuLimits, Learning
 from tests.fakes.world import CALM
 from tests.predictor.telemetry import examples
@@ -326,6 +327,34 @@ def test_sizes_that_are_not_known_stay_what_they_were(missing: str) -> None:
     before = row.entry.sizes
     row.serve(output=100, minutes=10, **{missing: None})
     assert row.entry.sizes == before
+
+
+def test_sizes_that_were_known_and_are_no_more_hold_the_number() -> None:
+    """They may have grown since."""
+    row = Sized()
+    row.serve(output=100, minutes=5)
+    row.workload = dataclasses.replace(CALM, standing=8, replicas=8)
+    row.serve(output=100, minutes=20, completions=None)
+    assert row.entry.decision is not None
+    assert (row.entry.decision.replicas, row.entry.decision.reason) == (8, Reason.HELD_UNKNOWN)
+
+
+def test_an_engine_that_never_tells_sizes_is_planned_for_as_tested() -> None:
+    row = Sized()
+    row.workload = dataclasses.replace(CALM, standing=8, replicas=8)
+    row.serve(output=400, minutes=20, completions=None)
+    assert row.entry.decision is not None
+    assert Reason.LOWERED_ONE_STEP in {one.reason for one in row.entry.history}
+    assert row.entry.objectives.profile.throughput == 4
+
+
+def test_pages_read_one_by_one_tell_sizes_too() -> None:
+    """Such a source has no count of pods that report: a page that is missing makes it know nothing at all."""
+    assert Signal.REPORTING not in scrape.SIGNALS
+    row = Sized()
+    row.serve(output=200, minutes=60)
+    assert Signal.REPORTING not in row.entry.readings
+    assert row.entry.mix is not None
 
 
 def test_sums_over_some_of_the_pods_tell_nothing_of_sizes() -> None:

@@ -48,7 +48,7 @@ START = 1_000_000.0 - 1_000_000.0 % 60
 MEASURED = ours.objectives(Knee(rate=2.0, concurrency=24.0, itl=0.05, objective=TTFT), ours.HEADROOM)
 CONFIGURED = Objectives(Profile(concurrency=20.0, throughput=1.7))
 TESTS = [LoadTest(Sizes(p, o), 2.0 * (p / 1000) ** -1.2 * (o / 200) ** -0.7, 24.0 * (p / 1000) ** -0.9)
-         for p, o in ((1000, 200), (700, 200), (1000, 140))]  # fmt: skip
+         for p, o in ((1000, 200), (500, 200), (1000, 100))]  # fmt: skip
 SIZED = ours.objectives(Knee(2.0, 24.0, itl=0.05, objective=TTFT, by_size=sizes.fitted(TESTS)), ours.HEADROOM)
 
 

@@ -2,6 +2,7 @@
 
 import hypothesis
 import hypothesis.strategies as st
+import numpy as np
 import pytest
 
 from models.capacity import mix
@@ -35,16 +36,47 @@ def test_a_few_requests_say_little() -> None:
     assert found.prompt < 11 * TESTED.prompt
 
 
-def test_a_surge_of_the_same_requests_does_not_look_like_longer_ones() -> None:
-    """Prompts are counted at once, requests only when they end: half a minute of a tenfold load has no end yet."""
-    before = steady(2, Sizes(1000, 200), minutes=60)
-    mixed = before
-    for k in range(1, 4):  # 20 a second come, 2 a second end, and of the 540 new ones half their output is there
-        flow = Flow(20 * 1000, 2 * 200 + 18 * 10 * k * 200 / 60, 2, 20 + 180 * k)
-        mixed = mix.after(mixed, flow, at=3600 + 10 * k)
-    found = mix.sizes(mixed, TESTED)
-    assert found.prompt == pytest.approx(1000, rel=0.02)
-    assert found.output < 1.3 * 200
+def surge(times: float, *, lasts: float) -> tuple[list[float], list[float]]:
+    """Sizes told while a load of requests of 2000 and 400 tokens, 60 s each, grows from 2 a second by so many times."""
+    real, seconds = Sizes(2000, 400), 7200
+    rate = np.where(np.arange(seconds) < 3600, 2.0, 2.0 * times)
+    taken = np.cumsum(rate)
+    ended = np.concatenate([np.zeros(60), taken[:-60]])
+    running = taken - ended
+    prompts, outputs = taken * real.prompt, np.cumsum(running) * real.output / 60
+    mixed, prompt, output = None, [], []
+    for t in range(60, int(3600 + lasts), 10):
+        told = [float(counter[t] - counter[t - 60]) / 60 for counter in (prompts, outputs, ended)]
+        mixed = mix.after(mixed, Flow(told[0], told[1], told[2], float(running[t])), at=float(t))
+        if t >= 3600:
+            found = mix.sizes(mixed, TESTED)
+            prompt.append(found.prompt)
+            output.append(found.output)
+    return prompt, output
+
+
+@pytest.mark.parametrize(("times", "within"), [(1, 0.1), (10, 0.25), (0.2, 0.25)])
+def test_a_load_that_jumps_does_not_look_like_other_requests(times: float, within: float) -> None:
+    prompt, output = surge(times, lasts=1200)
+    assert min(prompt) == pytest.approx(2000, rel=within)
+    assert max(prompt) == pytest.approx(2000, rel=within)
+    assert min(output) == pytest.approx(400, rel=within)
+    assert max(output) == pytest.approx(400, rel=within)
+
+
+def test_more_that_runs_after_a_gap_is_not_set_against_the_tokens_of_one_look() -> None:
+    before = steady(5, Sizes(2000, 400), minutes=60)
+    for running in (0.0, 5000.0):
+        later = mix.after(before, Flow(10_000, 2_000, 5, running), at=before.at + 1200)
+        found = mix.sizes(later, TESTED)
+        assert found.prompt == pytest.approx(2000, rel=0.1)
+        assert found.output == pytest.approx(400, rel=0.1)
+
+
+@pytest.mark.parametrize("older", [0.5, 7.0, 600.0])
+def test_an_older_sample_adds_nothing_and_takes_nothing_away(older: float) -> None:
+    mixed = steady(2, Sizes(3000, 200), minutes=20)
+    assert mix.after(mixed, Flow(1, 1, 1, 5), at=mixed.at - older) is mixed
 
 
 def test_what_passed_in_a_long_gap_is_not_made_up() -> None:

@@ -1,12 +1,15 @@
 """Which profile is planned with: observation may lower and warn; it raises only where that is asked for."""
 
+import dataclasses
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.capacity import trusting
+from models.capacity import sizes, trusting
 from models.capacity.observing import Observed
 from models.capacity.profile import Profile
+from models.capacity.sizes import LoadTest, Sizes
 from models.capacity.trusting import Learn, Source
 
 GIVEN = Profile(concurrency=40, throughput=4)
@@ -44,7 +47,7 @@ def test_it_goes_no_lower_than_half_and_says_what_would_be_right() -> None:
 def test_warn_says_it_and_plans_as_configured() -> None:
     chosen = choose(MISSED, Learn.WARN)
     assert chosen.profile is GIVEN
-    assert chosen.note.endswith("lower capacity.concurrency to 25, or set learn: lower")
+    assert chosen.note.endswith("capacity.concurrency should be 25, or set learn: lower")
 
 
 @pytest.mark.parametrize("learn", [Learn.WARN, Learn.LOWER])
@@ -52,7 +55,14 @@ def test_it_is_never_raised_silently(learn: Learn) -> None:
     chosen = choose(MET, learn)
     assert chosen.profile is GIVEN
     assert chosen.source is Source.CONFIGURED
-    assert "capacity.concurrency could be 60" in chosen.note
+    assert "capacity.concurrency should be 60" in chosen.note
+
+
+def test_who_gave_load_tests_is_not_told_to_set_what_is_refused_beside_them() -> None:
+    tests = [LoadTest(Sizes(p, o), 4, 40) for p, o in ((1000, 100), (2000, 100), (1000, 200))]
+    chosen = choose(MET, given=dataclasses.replace(GIVEN, by_size=sizes.fitted(tests)))
+    assert "repeat the tests of capacity.load_tests" in chosen.note
+    assert "capacity.concurrency" not in chosen.note
 
 
 def test_both_raises_it() -> None:

@@ -28,7 +28,16 @@ def test_the_shipped_catalogue_knows_the_engines_of_the_field() -> None:
     shipped = shelf.load()
     assert {"vllm", "sglang", "tgi", "trtllm", "triton", "lmdeploy", "llamacpp", "dynamo", "llm_d"} <= set(shipped)
     for name in ("vllm", "sglang", "tgi"):
-        assert set(shipped[name].queries) == {*shipped[name].pages, Signal.REPORTING} == set(Signal)
+        assert {*shipped[name].queries, Signal.COMPLETIONS} == set(Signal)
+        assert {*shipped[name].pages, Signal.REPORTING, Signal.COMPLETIONS} == set(Signal)
+
+
+def test_sizes_are_told_only_where_tokens_are_counted_as_they_come() -> None:
+    """Tokens that are counted when a request ends would make a surge look like short requests."""
+    shipped = shelf.load().items()
+    asked = {name for name, engine in shipped if Signal.COMPLETIONS in engine.queries}
+    assert asked == {"vllm", "llm_d", "gateway_api", "ray_vllm", "sglang"}
+    assert {name for name, engine in shipped if Signal.COMPLETIONS in engine.pages} == asked - {"sglang"}
 
 
 def test_ways_to_ask_keep_the_order_of_the_file() -> None:
