@@ -269,7 +269,10 @@ def metadata(**fields: object) -> Change:
         (trigger(metricType="Utilization"), r"triggers\[0\].metricType: Utilization: is for cpu and memory"),
         (metadata(threshold=20), r"metadata.threshold: 20 must be a text, as the API server demands: put it in quotes"),
         (metadata(threshold="many"), r"spec.triggers\[0\].metadata.threshold: 'many': must be a quantity"),
-        (metadata(thresholds="5"), r"metadata.thresholds: is no field that can be simulated \(did you mean threshold\?\)"),
+        (
+            metadata(thresholds="5"),
+            r"metadata.thresholds: is no field that can be simulated \(did you mean threshold\?\)",
+        ),
         (
             metadata(query="sum(my_queue)"),
             r"spec.triggers\[0\].metadata.query: the query is not understood at 'my_queue'",
