@@ -55,7 +55,11 @@ def choose(given: Profile, observed: Observed | None, *, learn: Learn, headroom:
     if (too_high := _lowered(given, observed, headroom=headroom)) is not None:
         told = f"the objective was missed at {observed.missed:.3g} in flight a replica, {_figures(observed)}"
         if learn is Learn.WARN:
-            return Chosen(given, source, f"{told}; {_advised(given, too_high)}, or set learn: lower")
+            return Chosen(
+                given,
+                source,
+                f"{told}; {_advised(given, 'lower capacity.concurrency to', too_high)}, or set learn: lower",
+            )
         least = given.concurrency * LOWEST
         short = "" if too_high >= least else f"; as low as observation goes, {too_high:.3g} would be right"
         wanted = max(too_high, least)
@@ -63,7 +67,7 @@ def choose(given: Profile, observed: Observed | None, *, learn: Learn, headroom:
     if (more := _raised(given, observed, headroom=headroom)) is not None:
         told = f"the objective was met at {observed.met:.3g} in flight a replica, {_figures(observed)}"
         if learn is not Learn.BOTH:
-            return Chosen(given, source, f"{told}; {_advised(given, more)}")
+            return Chosen(given, source, f"{told}; {_advised(given, 'capacity.concurrency could be', more)}")
         return Chosen(_scaled(given, more), Source.OBSERVED, f"{told}; planned for {more:.3g}")
     return Chosen(given, source, _says_so(given, source))
 
@@ -79,11 +83,11 @@ def _says_so(given: Profile, source: Source) -> str:
     return f"capacity is not known: planned for a cautious {given.concurrency:g} in flight; set capacity.concurrency"
 
 
-def _advised(given: Profile, concurrency: float) -> str:
+def _advised(given: Profile, said: str, concurrency: float) -> str:
     """What the configuration should say."""
     if given.by_size is not None:
         return f"repeat the tests of capacity.load_tests, {concurrency:.3g} would be right at the sizes of the first"
-    return f"capacity.concurrency should be {concurrency:.3g}"
+    return f"{said} {concurrency:.3g}"
 
 
 def _lowered(given: Profile, observed: Observed, *, headroom: float) -> float | None:

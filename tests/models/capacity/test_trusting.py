@@ -47,7 +47,7 @@ def test_it_goes_no_lower_than_half_and_says_what_would_be_right() -> None:
 def test_warn_says_it_and_plans_as_configured() -> None:
     chosen = choose(MISSED, Learn.WARN)
     assert chosen.profile is GIVEN
-    assert chosen.note.endswith("capacity.concurrency should be 25, or set learn: lower")
+    assert chosen.note.endswith("lower capacity.concurrency to 25, or set learn: lower")
 
 
 @pytest.mark.parametrize("learn", [Learn.WARN, Learn.LOWER])
@@ -55,7 +55,7 @@ def test_it_is_never_raised_silently(learn: Learn) -> None:
     chosen = choose(MET, learn)
     assert chosen.profile is GIVEN
     assert chosen.source is Source.CONFIGURED
-    assert "capacity.concurrency should be 60" in chosen.note
+    assert "capacity.concurrency could be 60" in chosen.note
 
 
 def test_who_gave_load_tests_is_not_told_to_set_what_is_refused_beside_them() -> None:
