@@ -131,7 +131,9 @@ class FloorActuator:
                 return self.minimum(found)
             expected = self._given_back(found)
             try:
-                self._patch(found, expected, {**marks.annotations(None), marks.RELEASED: note or None})
+                left = {**marks.annotations(None), marks.RELEASED: note or None}
+                manager = client.FIELD_MANAGER if self.kind.annotated else marks.releaser(note)
+                self._patch(found, expected, left, manager=manager)
             except errors.ConflictError:
                 found = self._read(thing)
                 continue
@@ -251,6 +253,9 @@ class FloorActuator:
             )
 
     def _refuse_if_paused(self, found: Json, *, now: float) -> None:
+        told = None if self.kind.annotated else marks.released(found, *self.kind.path)
+        if told is not None and told.lasts(now=now):
+            raise errors.ReleasedError(f"{self._named(fields.name(found))} is to be left alone: {told.text}")
         for key, error in ((marks.RELEASED, errors.ReleasedError), (marks.SHADOWED, errors.ContestedError)):
             note = marks.pause(found, key)
             if note is not None and note.lasts(now=now):

@@ -22,6 +22,7 @@ SHADOWED = "floorcast.dev/shadowed"  # until when, and for whom: somebody else k
 
 LEFT_OUT = "unset"  # the original of a field that was not there
 MANAGER = f"{client.FIELD_MANAGER}-original-"  # and the minimum that the user had: the marks where none may be left
+RELEASER = f"{client.FIELD_MANAGER}-released-until-"  # and a Unix time: RELEASED where no note may be left
 MOST_DIGITS = 10  # of a replica count, which has 32 bits: what is longer was not written by us
 
 
@@ -60,9 +61,27 @@ def manager(original: int | None) -> str:
     return f"{MANAGER}{LEFT_OUT if original is None else original}"
 
 
+def releaser(note: str) -> str:
+    """The field manager that gives a minimum back where no note may be left: it says until when to leave it alone.
+
+    That of anybody where the note has no end: it could not be taken away again without changing the number.
+    """
+    until = _end(note)
+    return client.FIELD_MANAGER if until is None else f"{RELEASER}{until:.0f}"
+
+
+def released(thing: Json, *path: str) -> Pause | None:
+    """The note of a release as told by the field manager of the minimum at `path`."""
+    for name in fields.managers_of(thing, *path):
+        until = name.removeprefix(RELEASER)
+        if until != name and _is_number(until):
+            return Pause(float(until), f"released, until={stamp(float(until))}")
+    return None
+
+
 def is_ours(name: str) -> bool:
     """Whether a field manager is a Floorcast."""
-    return name == client.FIELD_MANAGER or name.startswith(MANAGER)
+    return name == client.FIELD_MANAGER or name.startswith((MANAGER, RELEASER))
 
 
 def read_manager(thing: Json, *path: str) -> Marks | None:
@@ -109,8 +128,7 @@ def pause(thing: Json, key: str) -> Pause | None:
     if key not in found:
         return None
     written = fields.text(found, key)
-    end = next((word for word in written.split() if word.startswith("until=")), "")
-    return Pause(fields.instant({"at": end.removeprefix("until=")}, "at"), written)
+    return Pause(_end(written), written)
 
 
 def paused(text: str, *, until: float | None) -> str:
@@ -123,6 +141,11 @@ def paused(text: str, *, until: float | None) -> str:
 def stamp(at: float) -> str:
     """A Unix time as the API server writes it."""
     return dt.datetime.fromtimestamp(at, tz=dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _end(note: str) -> float | None:
+    end = next((word for word in note.split() if word.startswith("until=")), "")
+    return fields.instant({"at": end.removeprefix("until=")}, "at")
 
 
 def _number(annotated: Json, key: str) -> int | None:

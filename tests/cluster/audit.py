@@ -1,6 +1,7 @@
 """What was asked of the API server, by whom: the audit log of the control plane as values."""
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from tests.servers import waiting
 
+BLOCK = 65536  # bytes
 WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 
@@ -46,8 +48,18 @@ class AuditLog:
         self.path = path
 
     def mark(self) -> int:
-        """Return the present end, to pass as `since` and see only what follows."""
-        return self.path.stat().st_size if self.path.exists() else 0
+        """Return the end of the last whole line, to pass as `since` and see only what follows."""
+        if not self.path.exists():
+            return 0
+        with self.path.open("rb") as log:
+            end = log.seek(0, os.SEEK_END)
+            while end:  # a line may be half written
+                start = max(end - BLOCK, 0)
+                log.seek(start)
+                if (found := log.read(end - start).rfind(b"\n")) >= 0:
+                    return start + found + 1
+                end = start
+        return 0
 
     def entries(self, *, since: int = 0) -> list[Entry]:
         """Return all requests after `since`, in the order they were answered."""

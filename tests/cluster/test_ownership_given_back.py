@@ -7,6 +7,7 @@ then judged by what was seen of it.
 import dataclasses
 import os
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from predictor.cluster import marks
+from predictor.cluster import kserve, marks
 from predictor.ports import Owner
 from tests.cluster import audit as audit_log
 from tests.cluster import chart, floorcast, kubelet, owned, plane, roles
@@ -209,6 +210,9 @@ def story(cluster: plane.ControlPlane) -> Story:
         stage.story.granted[service] = roles.granted(cluster.kubectl, *stage.namespaces.values())
         stage.story.granted[release] = stage.granted_to_hooks()
         stage.copy_marks()
+        threading.Event().wait(
+            kserve.InferenceService.raise_rest
+        )  # until then no number would be raised again while it ends
         ending = cluster.audit.mark()
         stage.helm("uninstall", "--wait")
         stage.remember("uninstalled")

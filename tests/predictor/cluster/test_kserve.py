@@ -184,6 +184,38 @@ def test_the_note_of_a_release_is_left_on_the_deployment(server: FakeApiServer, 
     assert observed(workloads).advice is None
 
 
+def test_who_may_not_leave_the_note_says_it_as_the_manager_of_the_number(
+    server: FakeApiServer, workloads: ClusterWorkloads, api: Api
+) -> None:
+    """As the hook of the chart before an uninstall: the service that still runs would raise it again meanwhile."""
+    service = ClusterWorkloads(api)
+    state = service.observe([AIM], now=NOW)[AIM.key]
+    assert isinstance(state, Workload)
+    assert service.write(AIM, 5, seen=state, now=NOW) == Written(5)
+    server.denied.add("patch deployments")
+    assert workloads.release(AIM, note=marks.paused("since now", until=NOW + 600)) == Written(2)
+    assert not marks.present(stored(server))
+    for after, answer in ((100, None), (599, None), (601, Written(5))):
+        state = service.observe([AIM], now=NOW + after)[AIM.key]
+        assert isinstance(state, Workload)
+        outcome = service.write(AIM, 5, seen=state, now=NOW + after)
+        if answer is None:
+            assert isinstance(outcome, Refused)
+            assert outcome.reason == "Released"
+        else:
+            assert outcome == answer
+    assert workloads.release(AIM) == Written(2)
+
+
+def test_all_that_is_marked_is_released_so_that_it_stays_so(server: FakeApiServer, workloads: ClusterWorkloads) -> None:
+    workloads.write(AIM, 5, seen=observed(workloads), now=NOW)
+    answers = workloads.release_all(note=marks.paused("since now", until=NOW + 600))
+    assert list(answers.values()) == [Written(2)]
+    state = workloads.observe([AIM], now=NOW + 100)[AIM.key]
+    assert isinstance(state, Workload)
+    assert isinstance(workloads.write(AIM, 5, seen=state, now=NOW + 100), Refused)
+
+
 def test_a_contest_leaves_no_note_on_it(server: FakeApiServer, workloads: ClusterWorkloads) -> None:
     for after in (0, 100):
         workloads.write(AIM, 5, seen=observed(workloads), now=NOW + after)
