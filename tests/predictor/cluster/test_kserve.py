@@ -207,7 +207,7 @@ def test_who_may_not_leave_the_note_says_it_as_the_manager_of_the_number(
     assert workloads.release(AIM) == Written(2)
 
 
-def test_all_that_is_marked_is_released_so_that_it_stays_so(server: FakeApiServer, workloads: ClusterWorkloads) -> None:
+def test_all_that_is_marked_is_released_so_that_it_stays_so(workloads: ClusterWorkloads) -> None:
     workloads.write(AIM, 5, seen=observed(workloads), now=NOW)
     answers = workloads.release_all(note=marks.paused("since now", until=NOW + 600))
     assert list(answers.values()) == [Written(2)]
