@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 FEWEST = 1e-6  # a share of misses below this counts as this: logarithms
+ALIKE = 1e-8  # relative: hours that differ by less are the same, as no line between them can be told from rounding
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ def misses_at(points: Iterable[Point], hours: float) -> float | None:
     edge = frontier(points)
     if not edge or hours < edge[0].hours - 1e-9:
         return None
-    after = next((i for i, point in enumerate(edge) if point.hours > hours), None)
+    after = next((i for i, point in enumerate(edge) if point.hours > hours * (1 + ALIKE)), None)
     if after is None or after == 0:
         return edge[-1 if after is None else 0].missed
     below, above = edge[after - 1], edge[after]

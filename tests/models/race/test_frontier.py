@@ -2,7 +2,7 @@ import itertools
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from models.race import frontier
@@ -55,6 +55,8 @@ def test_more_attainment_never_costs_less(points: list[Point]) -> None:
 
 
 @given(POINTS, st.floats(0.3, 0.9999))
+@example([Point("x", 1.0, 1.0, 0.0), Point("x", math.nextafter(1.0, 2.0), 0.0, 0.0)], 0.5)
+@example([Point("x", 1.0, 1.0, 0.0), Point("x", 1.0 + 1e-10, 0.0, 0.0)], 0.9)
 def test_misses_at_the_hours_of_an_attainment_are_that_attainment_or_better(points: list[Point], wanted: float) -> None:
     found = frontier.at_attainment(points, wanted)
     if found.hours is not None:
