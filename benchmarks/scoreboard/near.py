@@ -11,7 +11,7 @@ LEVEL = 1.1  # a fleet of one size within this of the clairvoyant: the load hard
 FAR = 1.5  # Floorcast this far from the clairvoyant: its forecast says nothing of the surges
 
 HARDLY_MOVES = "the load hardly moves: one size is nearly the clairvoyant's"
-UNANNOUNCED = "surges that nothing announces"
+UNANNOUNCED = "surges, of arrivals or of sizes, that nothing announces"
 UNTOLD = "arrivals and sizes do not tell the need: not even their clairvoyant gets there"
 IN_TIME = "smooth or daily: there is little to save, and a reaction comes nearly in time"
 WHY = f"""\
