@@ -15,7 +15,7 @@ from typing import Protocol
 
 import structlog
 
-from models.capacity import observing
+from models.capacity import mix, observing
 from models.capacity.observing import Observer
 from predictor import kept, learning
 from predictor.board import Board, Entry
@@ -24,7 +24,8 @@ from predictor.kept import KeptFile, KeptTarget
 from predictor.ports import Clock
 
 NAME = "learned.json"
-LOST = "capacity observed while serving, warm-ups of pods that are gone"  # at a restart without such a file
+# At a restart without such a file; sizes where no Prometheus has them.
+LOST = "capacity observed while serving, sizes of requests, warm-ups of pods that are gone"
 EVERY = 300.0  # seconds between two writes: the most that a crash loses
 FORGOTTEN = 10 * observing.HALF_LIFE  # seconds after which a vote counts a thousandth: what is older is not taken over
 
@@ -144,7 +145,9 @@ class Keeping:
         with self._lock:  # first: what is given meanwhile is in the one or the other
             waiting = _of_late(self._waiting, now=now)
         with self._place.board() as board:
-            rows = [(entry.target, kept.votes(entry.observers)) for entry in board.entries.values()]
+            rows = [
+                (entry.target, kept.votes(entry.observers), kept.sizes(entry.mix)) for entry in board.entries.values()
+            ]
         known = {
             target.key: KeptTarget(
                 at=now,
@@ -154,8 +157,9 @@ class Keeping:
                 terms=learning.terms(target),
                 starts=kept.starts(self._place.starts.remembered(target.key)),
                 votes=votes,
+                sizes=sizes,
             )
-            for target, votes in rows
+            for target, votes, sizes in rows
         }
         return {**waiting, **known}
 
@@ -184,6 +188,8 @@ class Keeping:
             return
         if one.starts is not None:
             self._place.starts.recall(target.key, one.starts.remembered())
+        if target.objectives.profile.by_size is not None and one.sizes is not None:
+            entry.mix = mix.recalled(one.sizes.mix(), now=now)
         if one.terms != learning.terms(target):
             _log.info("other figures of its replicas than before, capacity learned anew", target=target.key)
         elif target.learning.ttft is not None:

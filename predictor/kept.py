@@ -1,5 +1,6 @@
 """The file in which what was learned of the targets outlives the process: its shape, and how it is read and written."""
 
+import dataclasses
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Annotated, Literal
 
 import pydantic
 
+from models.capacity.mix import Mix
 from models.capacity.observing import Observer, Votes
 from models.capacity.warmup import Start
 from predictor.cluster.warmups import Remembered
@@ -19,6 +21,7 @@ SMALLEST_LOAD, LARGEST_LOAD = 1e-6, 1e6  # requests in flight a replica that can
 
 Load = Annotated[float, pydantic.Field(ge=SMALLEST_LOAD, le=LARGEST_LOAD)]
 Windows = Annotated[float, pydantic.Field(ge=0, le=1e6)]
+Amount = Annotated[float, pydantic.Field(ge=0, le=1e15)]  # of requests, or of their tokens
 Instant = float | None
 # Created, scheduled, started, ready, left; type of GPU. A row and no mapping: a thousand targets have 250,000 of them.
 KeptStart = tuple[float, Instant, Instant, Instant, Instant, str]
@@ -63,6 +66,21 @@ class KeptVotes(_Shape):
         return Votes(self.at, {load: (met, missed) for load, met, missed in self.windows})
 
 
+class KeptMix(_Shape):
+    """As `models.capacity.mix.Mix`."""
+
+    at: float
+    running: Amount
+    prompt: Amount
+    output: Amount
+    taken: Amount
+    served: Amount
+
+    def mix(self) -> Mix:
+        """What was seen."""
+        return Mix(self.at, self.running, self.prompt, self.output, self.taken, self.served)
+
+
 class KeptTarget(_Shape):
     """What was learned of one target.
 
@@ -74,6 +92,7 @@ class KeptTarget(_Shape):
         terms: under which the votes were cast.
         starts: of its pods; None where they were never looked at.
         votes: by kind of replica.
+        sizes: of its requests; None where none were looked at.
     """
 
     at: float
@@ -83,6 +102,7 @@ class KeptTarget(_Shape):
     terms: Terms
     starts: KeptStarts | None = None
     votes: dict[str, KeptVotes] = {}
+    sizes: KeptMix | None = None
 
 
 class KeptFile(_Shape):
@@ -116,6 +136,16 @@ def votes(observers: Mapping[str, Observer]) -> dict[str, KeptVotes]:
     """What was seen of a target's replicas, for the file."""
     cast = {replica: observer.votes() for replica, observer in observers.items()}
     return {replica: KeptVotes(at=one.at, windows=_windows(one)) for replica, one in cast.items() if one}
+
+
+def sizes(seen: Mix | None) -> KeptMix | None:
+    """How large a target's requests were, for the file; what cannot be is left out."""
+    if seen is None:
+        return None
+    try:
+        return KeptMix(**dataclasses.asdict(seen))
+    except pydantic.ValidationError:
+        return None
 
 
 def read(path: Path) -> KeptFile | None:

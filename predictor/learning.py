@@ -4,11 +4,14 @@ import dataclasses
 
 from models.capacity import trusting
 from models.capacity.observing import Observed, Observer, Sight
+from models.capacity.sizes import BySize
 from models.capacity.trusting import Chosen, Learn
 from models.signals import Known, Signal
 from predictor.board import Entry
 from predictor.ports import MIXED_GPUS, Workload
 from predictor.targets import Target
+
+DIGITS = 6  # after the point, of figures that are compared
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -20,18 +23,41 @@ class Terms:
         concurrency: requests in flight that a replica was configured for.
         throughput: requests per second, as configured.
         kv_tokens: KV-cache capacity in tokens, as configured.
+        tokens_in: prompt tokens per second, as configured.
+        tokens_out: generated tokens per second, as configured.
+        by_size: what the load tests say of requests of other sizes; empty without.
     """
 
     ttft: float | None
     concurrency: float
     throughput: float | None = None
     kv_tokens: float | None = None
+    tokens_in: float | None = None
+    tokens_out: float | None = None
+    by_size: tuple[float, ...] = ()
 
 
 def terms(target: Target) -> Terms:
     """Those of a target; who changes the figures of its replicas has other replicas now."""
     given = target.objectives.profile
-    return Terms(target.learning.ttft, given.concurrency, given.throughput, given.kv_tokens)
+    return Terms(
+        target.learning.ttft,
+        given.concurrency,
+        given.throughput,
+        given.kv_tokens,
+        given.tokens_in,
+        given.tokens_out,
+        _figures(given.by_size),
+    )
+
+
+def _figures(given: BySize | None) -> tuple[float, ...]:
+    """What is planned with of load tests; rounded, as another version of a solver differs in the last of 16 digits."""
+    if given is None:
+        return ()
+    sizes = (given.tested, given.least, given.most)
+    lengths = [length for one in sizes for length in (one.prompt, one.output)]
+    return tuple(round(figure, DIGITS) for figure in (*lengths, *given.throughput, *given.concurrency))
 
 
 def replica(workload: Workload) -> str:

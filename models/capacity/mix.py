@@ -75,8 +75,9 @@ def after(mix: Mix | None, flow: Flow, *, at: float, lag: float = LAG) -> Mix:
         return mix
     passed = at - mix.at
     seconds, kept = min(passed, LONGEST), _kept(mix.taken, passed)
-    running = mix.running + (flow.running - mix.running) * (1 - math.exp(-passed / lag))
-    more = running - mix.running if passed <= LONGEST else 0.0
+    near = passed <= LONGEST
+    running = mix.running + (flow.running - mix.running) * (1 - math.exp(-passed / lag)) if near else flow.running
+    more = running - mix.running if near else 0.0
     return Mix(
         at,
         running,
@@ -95,16 +96,23 @@ def through(looks: Iterable[tuple[float, Flow]], *, lag: float = LAG) -> Mix | N
     return mix
 
 
-def requests(mix: Mix | None, *, now: float | None = None) -> float:
-    """Requests whose sizes are known at `now` (Unix seconds; None: at the last look), older ones counting less."""
-    if mix is None:
-        return 0.0
-    return max(mix.taken * _kept(mix.taken, max((mix.at if now is None else now) - mix.at, 0.0)), 0.0)
+def recalled(mix: Mix, *, now: float) -> Mix:
+    """What is left at a Unix time (seconds) of what another process saw; what runs then is not set against what ran."""
+    kept = _kept(mix.taken, max(now - mix.at, 0.0))
+    amounts = (mix.prompt, mix.output, mix.taken, mix.served)
+    return Mix(now - 2 * LONGEST, mix.running, *[amount * kept for amount in amounts])
 
 
-def known(mix: Mix | None, *, now: float | None = None) -> bool:
-    """Whether sizes are known: as many requests were seen as are supposed, and not too long before `now`."""
-    return requests(mix, now=now) >= PRIOR
+def fuller(first: Mix | None, second: Mix | None, *, now: float) -> Mix | None:
+    """The one of the two that knows of more requests at a Unix time (seconds); of as many, the first."""
+    if first is None or second is None:
+        return first or second
+    return second if recalled(second, now=now).taken > recalled(first, now=now).taken else first
+
+
+def known(mix: Mix | None) -> bool:
+    """Whether sizes are known: as many requests count as are supposed."""
+    return mix is not None and mix.taken >= PRIOR
 
 
 def sizes(mix: Mix | None, tested: Sizes) -> Sizes:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import requests
 
+from models.capacity.mix import Mix
 from models.capacity.observing import Observer
 from models.signals import Known, Signal
 from predictor import reloading
@@ -70,6 +71,8 @@ def test_what_was_learned_of_a_target_outlives_a_change_of_its_objectives() -> N
         ({"ttft": "3s", "concurrency": 32}, False),
         ({"ttft": "2s", "concurrency": 48}, False),
         ({"ttft": "2s", "concurrency": 32, "kv_tokens": 90000}, False),
+        ({"ttft": "2s", "concurrency": 32, "tokens_in": 9000}, False),
+        ({"ttft": "2s", "concurrency": 32, "tokens_out": 900}, False),
     ],
 )
 def test_what_was_seen_of_a_replica_says_nothing_of_another_or_for_another_objective(
@@ -81,6 +84,24 @@ def test_what_was_seen_of_a_replica_says_nothing_of_another_or_for_another_objec
     before.board.entries["llm/chat"].observers = dict(seen)
     after = reloading.taken_over(before, old, settings({**CHAT, "capacity": capacity}))
     assert after.board.entries["llm/chat"].observers == (seen if kept else {})
+
+
+def load_tests(**last: float) -> dict[str, Any]:
+    tests = [{"prompt": 1000, "output": output, "throughput": 400 / output, "concurrency": 40} for output in (100, 200)]
+    tests.append({"prompt": 2000, "output": 100, "throughput": 3.0, "concurrency": 40, **last})
+    return {**CHAT, "capacity": {"ttft": "2s", "load_tests": tests}}
+
+
+@pytest.mark.parametrize("last", [{}, {"throughput": 2.0}, {"concurrency": 30}, {"prompt": 3000}, {"output": 150}])
+def test_votes_do_not_survive_a_change_of_a_later_load_test_and_sizes_do(last: dict[str, float]) -> None:
+    old = settings(load_tests())
+    before = learned(old)
+    seen, mixed = {"H100": Observer(objective=2.0)}, Mix(999_000.0, 20.0, 1e6, 1e5, 1e3, 1e3)
+    before.board.entries["llm/chat"].observers = dict(seen)
+    before.board.entries["llm/chat"].mix = mixed
+    after = reloading.taken_over(before, old, settings(load_tests(**last))).board.entries["llm/chat"]
+    assert after.observers == ({} if last else seen)
+    assert after.mix == mixed
 
 
 def test_a_new_target_has_to_load_its_history_first_and_the_others_keep_theirs() -> None:

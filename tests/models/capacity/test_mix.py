@@ -130,7 +130,7 @@ def test_a_gap_and_a_night_without_requests_fade_the_same() -> None:
     evening = steady(2, Sizes(3000, 50), minutes=60)
     gone = mix.after(evening, Flow(0, 0, 0, 0), at=evening.at + 8 * 3600)
     assert gone.taken == pytest.approx(quiet(evening, hours=8).taken, rel=0.1)
-    assert mix.requests(evening, now=gone.at) == pytest.approx(gone.taken)
+    assert mix.recalled(evening, now=gone.at).taken == pytest.approx(gone.taken)
 
 
 def test_much_traffic_is_forgotten_within_a_quarter_of_an_hour_as_ever() -> None:
@@ -141,15 +141,14 @@ def test_much_traffic_is_forgotten_within_a_quarter_of_an_hour_as_ever() -> None
 
 def test_where_few_come_the_last_few_hundred_count_however_long_they_take() -> None:
     mixed = steady(0.02, Sizes(3000, 50), minutes=8 * 60)
-    assert 250 < mix.requests(mixed) < 350
+    assert 250 < mixed.taken < 350
     assert mix.sizes(mixed, TESTED).prompt == pytest.approx(3000, rel=0.1)
 
 
 def test_sizes_are_known_once_as_many_were_seen_as_are_supposed() -> None:
     assert not mix.known(None)
-    assert mix.requests(None) == 0
     few = steady(0.1, Sizes(3000, 50), minutes=3)
-    assert (mix.known(few), round(mix.requests(few))) == (False, 18)
+    assert (mix.known(few), round(few.taken)) == (False, 18)
     assert mix.known(steady(0.1, Sizes(3000, 50), minutes=6))
 
 
@@ -165,6 +164,36 @@ def test_many_looks_at_once_are_as_one_after_the_other() -> None:
 def test_a_second_look_at_the_same_sample_adds_nothing() -> None:
     mixed = steady(2, Sizes(1000, 200), minutes=1)
     assert mix.after(mixed, Flow(1e9, 1e9, 1, 0), at=mixed.at + 0.5) is mixed
+
+
+def test_what_another_process_saw_is_gone_on_from_as_after_a_gap() -> None:
+    before = steady(5, Sizes(2000, 400), minutes=60)
+    now = before.at + 600
+    for running in (0.0, 5000.0):
+        flow = Flow(10_000, 2_000, 5, running)
+        found = mix.after(mix.recalled(before, now=now), flow, at=now)
+        gone_on = mix.after(before, flow, at=now)
+        assert found.taken == pytest.approx(gone_on.taken, rel=0.15)  # it fades for the two minutes in between again
+        assert mix.sizes(found, TESTED).prompt == pytest.approx(2000, rel=0.05)
+
+
+def test_what_was_seen_by_a_clock_that_was_ahead_is_recalled_whole() -> None:
+    before = steady(5, Sizes(2000, 400), minutes=60)
+    found = mix.recalled(before, now=before.at - 86400)
+    assert found.taken == before.taken
+    assert found.at < before.at - 86400
+
+
+def test_of_two_the_one_that_knows_of_more_requests_now_counts() -> None:
+    long_ago = steady(5, Sizes(2000, 400), minutes=60)
+    lately = steady(1, Sizes(2000, 400), minutes=60, start=long_ago.at + 4 * 3600)
+    assert lately.taken < long_ago.taken
+    assert mix.fuller(long_ago, lately, now=lately.at) is lately
+    assert mix.fuller(long_ago, lately, now=long_ago.at) is long_ago
+    assert mix.fuller(None, lately, now=lately.at) is lately
+    assert mix.fuller(lately, None, now=lately.at) is lately
+    assert mix.fuller(lately, lately, now=lately.at) is lately
+    assert mix.fuller(None, None, now=0) is None
 
 
 def test_what_is_known_stands_where_the_clock_is_set_back() -> None:
