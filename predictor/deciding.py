@@ -12,12 +12,15 @@ from models.policy.decision import Decision, Reason
 from models.signals import Cause, Known, Signal, Unknown
 from predictor import learning, limiting
 from predictor.board import NOT_YET, Basis, Entry
+from predictor.outlooks import Pace
 from predictor.ports import Readings, Workload
 from predictor.targets import Mode
 
+PLANS_LIVE_FOR = 4  # slow intervals: one tick may fail and one be late before the fast loop stops trusting the plans
 LOOKS_LAST = 300.0  # seconds: growth since a look further back is that of another time
 DEMAND_SIGNALS = (Signal.ARRIVALS, Signal.IN_FLIGHT, Signal.WAITING)
 SIZE_SIGNALS = (Signal.TOKENS_IN, Signal.TOKENS_OUT, Signal.COMPLETIONS)
+NEVER_TOLD = (Cause.NOT_ASKED, Cause.EMPTY)
 
 
 def decide(
@@ -26,7 +29,7 @@ def decide(
     *,
     now: float,
     loading: bool,
-    plans_ttl: float,
+    pace: Pace,
     others: Iterable[Entry] = (),
 ) -> Decision:
     """The decision for one target; the row's memory moves on with it.
@@ -36,10 +39,11 @@ def decide(
         workload: its state in the cluster.
         now: Unix time, seconds.
         loading: the history is not loaded yet.
-        plans_ttl: seconds after which the plans of the last slow tick no longer count.
+        pace: how often the loops look, after which plans are too old, and over how long rates are taken.
         others: the rows of all targets: some may share its GPUs.
     """
-    entry.mix = _mix(entry, workload)
+    plans_ttl = PLANS_LIVE_FOR * pace.slow
+    entry.mix = _mix(entry, workload, lag=pace.rates_lag)
     entry.capacity = learning.learn(entry, workload, now=now)
     entry.flow = stall.look(entry.flow, _flow(entry), now=now)
     entry.stalled = stall.stalled_for(entry.flow, now=now)
@@ -124,8 +128,9 @@ def unknown(entry: Entry, workload: Workload) -> tuple[tuple[Signal, Cause], ...
     Sums over fewer pods than are Ready are too low, however fresh: that is partial, and as good as unknown.
     """
     profile = entry.objectives.profile
+    sizes = SIZE_SIGNALS if entry.mix and profile.by_size is not None else ()
     planned = (*([Signal.KV_USAGE] if profile.kv_tokens is not None else []), *planning.token_signals(profile))
-    asked = dict.fromkeys((*DEMAND_SIGNALS, *planned, *(SIZE_SIGNALS if entry.mix else ())))
+    asked = dict.fromkeys((*DEMAND_SIGNALS, *planned, *sizes))
     readings = ((signal, entry.readings.get(signal, Unknown(Cause.EMPTY))) for signal in asked)
     missing = tuple(
         (signal, reading.cause)
@@ -169,6 +174,7 @@ def _context(entry: Entry, workload: Workload, *, now: float, loading: bool, pla
         rollout=workload.rollout,
         owner_problem=workload.owner_problem,
         breach=_breach(entry),
+        unsized=unsized(entry),
     )
 
 
@@ -193,7 +199,21 @@ def stall_told(entry: Entry) -> str:
     return f"requests run and none has ended for {entry.stalled:.0f} s: the engines are stalled"
 
 
-def _mix(entry: Entry, workload: Workload) -> mix.Mix | None:
+def unsized(entry: Entry) -> str:
+    """How many requests were seen where these are too few to know their sizes; empty where they do not matter.
+
+    Nor do they where the engine has never told them: it is planned for as it was tested.
+    """
+    if entry.target.objectives.profile.by_size is None or mix.known(entry.mix):
+        return ""
+    readings = [entry.readings.get(signal, Unknown(Cause.EMPTY)) for signal in SIZE_SIGNALS]
+    if entry.mix is None and any(isinstance(one, Unknown) and one.cause in NEVER_TOLD for one in readings):
+        return ""
+    seen = entry.mix.taken if entry.mix else 0.0
+    return f"sizes of requests are not known, {max(seen, 0.0):.0f} of {mix.PRIOR:.0f} seen"
+
+
+def _mix(entry: Entry, workload: Workload, *, lag: float) -> mix.Mix | None:
     """The sizes of late after this look; sums over some of the pods only tell nothing of them."""
     running = entry.readings.get(Signal.IN_FLIGHT)
     if entry.target.objectives.profile.by_size is None or not isinstance(running, Known):
@@ -201,7 +221,7 @@ def _mix(entry: Entry, workload: Workload) -> mix.Mix | None:
     tokens_in, tokens_out, ended = (_value(entry, one) for one in SIZE_SIGNALS)
     if tokens_in is None or tokens_out is None or ended is None or not _whole(entry, workload.supply.ready):
         return entry.mix
-    return mix.after(entry.mix, mix.Flow(tokens_in, tokens_out, ended, running.value), at=running.at)
+    return mix.after(entry.mix, mix.Flow(tokens_in, tokens_out, ended, running.value), at=running.at, lag=lag)
 
 
 def _flow(entry: Entry) -> stall.Flow:

@@ -270,9 +270,10 @@ def _needs(record: Record) -> Iterator[tuple[str, ...]]:
         one = record["capacity"]
         yield "capacity", f"{one['concurrency']:g}", f"in flight a replica, {one['source']}. {one['note']}".rstrip(". ")
         if sizes := one.get("sizes"):
+            seen = sizes.get("unknown") or "as of late"
             told = (
                 f"in flight, {sizes['throughput']:.3g} requests/s a replica, for prompts of {sizes['prompt']:.0f} and"
-                f" outputs of {sizes['output']:.0f} tokens, as of late"
+                f" outputs of {sizes['output']:.0f} tokens; {seen}"
             )
             yield "by size", f"{sizes['concurrency']:.3g}", told
 

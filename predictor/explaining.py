@@ -78,6 +78,7 @@ def _sizes(entry: Entry) -> Mapping[str, Any] | None:
         "output": entry.sizes.output,
         "concurrency": profile.concurrency,
         "throughput": profile.throughput,
+        "unknown": deciding.unsized(entry),
     }
 
 
@@ -141,6 +142,8 @@ def _of_limits(entry: Entry, context: Context) -> Iterator[tuple[str, Context]]:
 def _of_circumstances(context: Context) -> Iterator[tuple[str, Context]]:
     if context.unknown:
         yield "with all signals known", dataclasses.replace(context, unknown=())
+    if context.unsized:
+        yield "with the sizes of requests known", dataclasses.replace(context, unsized="")
     if context.breach:
         yield "with the objectives met", dataclasses.replace(context, breach="")
     if context.loading:

@@ -18,7 +18,6 @@ from predictor.outlooks import Outlooks, Pace
 from predictor.ports import Clock, Readings, Refused, SignalSource, Workload, Workloads, Written
 from predictor.targets import Mode, Target
 
-PLANS_LIVE_FOR = 4  # slow intervals: one tick may fail and one be late before the fast loop stops trusting the plans
 RETRIED = (Cause.SOURCE_DOWN, Cause.PARTIAL)  # causes that pass; any other means that there is no history to be had
 
 Answers: TypeAlias = list[tuple[str, Signal, Series | Unknown]]
@@ -190,13 +189,12 @@ class Loops:
         workload, now = seen.workloads[entry.target.key], seen.now
         entry.refused = workload if isinstance(workload, Refused) else None
         if isinstance(workload, Workload):
-            ttl = PLANS_LIVE_FOR * self._pace.slow
             decision = deciding.decide(
                 entry,
                 workload,
                 now=now,
                 loading=not self._loaded,
-                plans_ttl=ttl,
+                pace=self._pace,
                 others=self.board.entries.values(),
             )
             news = entry.remember(decision)

@@ -24,13 +24,20 @@ MOST_IN_A_ROW = 4  # warm-ups that are looked ahead where replicas start one by 
 class Pace:
     """How often is looked, how old what is seen may be, and how long a tick may decide, all in seconds.
 
-    Without a `deadline` a tick may decide and write for as long as the distance to the next one.
+    Without a `deadline` a tick may decide and write for as long as the distance to the next one. `rate_window` is how
+    far back the source's rates look.
     """
 
     slow: float = 30.0
     fast: float = 10.0
     signal_age: float = 15.0
     deadline: float | None = None
+    rate_window: float = 60.0
+
+    @property
+    def rates_lag(self) -> float:
+        """Seconds by which rates are behind what is counted at the moment: they tell of the middle of their window."""
+        return self.rate_window / 2
 
 
 class Outlooks:

@@ -1,5 +1,6 @@
 """From settings to adapters: what the composition root puts behind each port."""
 
+import math
 import socket
 import uuid
 from pathlib import Path
@@ -100,10 +101,12 @@ def pace(settings: Settings) -> Pace:
     loops = settings.loops
     if settings.source.kind is sections.SourceKind.PROMETHEUS:
         interval = settings.source.prometheus.scrape_interval
-        age = interval + catalog.Windows.for_interval(interval).rate / 2
+        window = float(catalog.Windows.for_interval(interval).rate)
     else:
-        age = loops.fast + ScrapeSettings().window / 2
-    return Pace(slow=loops.slow, fast=loops.fast, signal_age=age, deadline=loops.deadline)
+        interval = loops.fast
+        window = math.ceil(ScrapeSettings().window / interval) * interval  # from one look to another
+    age = interval + window / 2
+    return Pace(slow=loops.slow, fast=loops.fast, signal_age=age, deadline=loops.deadline, rate_window=window)
 
 
 def history(settings: Settings) -> History:

@@ -91,6 +91,8 @@ class Context:
         rollout: the workload is being rolled out.
         owner_problem: what the owner of the number reports to be wrong with its own scaling; empty when nothing.
         breach: the latency objective that is missed now, with its figures; empty when none is, or none is known.
+        unsized: how much is known of the size of requests, too little to lower for; empty where that is known or of no
+            matter.
     """
 
     now: float
@@ -106,3 +108,4 @@ class Context:
     rollout: bool = False
     owner_problem: str = ""
     breach: str = ""
+    unsized: str = ""

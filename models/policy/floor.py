@@ -52,7 +52,7 @@ def _wanted(context: Context) -> int | None:
 
 
 def _unknown_since(context: Context, memory: Memory) -> float | None:
-    blind = bool(context.unknown) or isinstance(context.raising, sizing.NoPlan)
+    blind = bool(context.unknown or context.unsized) or isinstance(context.raising, sizing.NoPlan)
     if not blind:
         return None
     return memory.unknown_since if memory.unknown_since is not None else context.now

@@ -101,15 +101,17 @@ def stay_below_maximum(proposal: Proposal, context: Context, _settings: FloorSet
 def hold_when_blind(proposal: Proposal, context: Context, settings: FloorSettings, memory: Memory) -> Proposal:
     """Unknown is not zero: nothing comes down while a signal is unknown, until after a long time-to-live it decays.
 
-    A decay stops at whatever plan there still is, and at the base.
+    A decay stops at whatever plan there still is, and at the base. The size of requests is one thing more that may be
+    unknown: they may be larger than is planned for.
     """
     if context.loading and proposal.replicas <= context.standing:
         return Proposal(context.standing, Reason.HELD_LOADING, "the history is still being loaded")
     missing = next((plan.why for plan in (context.raising, context.lowering) if isinstance(plan, sizing.NoPlan)), "")
-    if not (context.unknown or missing) or proposal.replicas > context.standing:
+    unsized = context.unsized if proposal.replicas < context.standing else ""
+    if not (context.unknown or missing or unsized) or proposal.replicas > context.standing:
         return proposal
-    named = ", ".join(f"{signal} {cause}" for signal, cause in context.unknown) or missing
-    reason = Reason.HELD_UNKNOWN if context.unknown else Reason.HELD_NO_FORECAST
+    named = ", ".join(f"{signal} {cause}" for signal, cause in context.unknown) or missing or unsized
+    reason = Reason.HELD_NO_FORECAST if missing and not context.unknown else Reason.HELD_UNKNOWN
     since = memory.unknown_since if memory.unknown_since is not None else context.now
     if context.now - since < settings.unknown_ttl:
         return Proposal(context.standing, reason, named)

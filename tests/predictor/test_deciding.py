@@ -1,6 +1,7 @@
 """What a decision is made from: limits, stalled engines, what was learned of capacity."""
 
 import dataclasses
+import math
 
 import pytest
 
@@ -15,6 +16,7 @@ from models.policy.decision import Decision, Reason
 from models.signals import Cause, Known, Reading, Signal, Unknown
 from predictor import deciding, kept, limiting
 from predictor.board import Entry, Plans
+from predictor.outlooks import Pace
 from predictor.ports import MIXED_GPUS, Readings, Refused, Stuck, Workload
 from predictor.signals import scrape
 from predictor.targets import GpuLimits, Learning
@@ -41,7 +43,7 @@ class Row:
     def __init__(self, *, wanted: int = 2, kind: NeedKind = NeedKind.IN_FLIGHT, **target: object) -> None:
         self.now, self.wanted, self.kind = NOW, wanted, kind
         self.entry = Entry(dataclasses.replace(examples.target(), **target))  # type: ignore[arg-type]
-        self.workload = CALM
+        self.workload, self.pace = CALM, Pace(slow=30)
 
     def decide(self, *others: Entry, **values: float | None) -> Decision:
         """One tick later; readings by their names, None for one that is not known."""
@@ -54,7 +56,7 @@ class Row:
         self.entry.plans = Plans(self.now, Horizons(75, 135), {}, planned, planned, duration=12.0)
         self.entry.workload = self.workload
         made = deciding.decide(
-            self.entry, self.workload, now=self.now, loading=False, plans_ttl=120.0, others=(self.entry, *others)
+            self.entry, self.workload, now=self.now, loading=False, pace=self.pace, others=(self.entry, *others)
         )
         self.entry.remember(made)
         return made
@@ -337,6 +339,80 @@ def test_sizes_that_were_known_and_are_no_more_hold_the_number() -> None:
     row.serve(output=100, minutes=20, completions=None)
     assert row.entry.decision is not None
     assert (row.entry.decision.replicas, row.entry.decision.reason) == (8, Reason.HELD_UNKNOWN)
+
+
+def stands(row: Sized, replicas: int) -> None:
+    row.workload = dataclasses.replace(CALM, standing=replicas, replicas=replicas)
+
+
+def lowered(row: Sized) -> bool:
+    return Reason.LOWERED_ONE_STEP in {one.reason for one in row.entry.history}
+
+
+def test_nothing_is_lowered_before_as_many_requests_were_seen_as_it_takes_to_know_their_sizes() -> None:
+    """They may be larger than those tested, by which fewer replicas seem enough."""
+    row = Sized()
+    stands(row, 8)
+    row.serve(output=100, minutes=9, arrivals=0.05, completions=0.05, tokens_in=50, tokens_out=5)
+    made = row.entry.decision
+    assert made is not None
+    assert (made.replicas, made.reason) == (8, Reason.HELD_UNKNOWN)
+    assert made.note == "sizes of requests are not known, 26 of 30 seen"
+    assert not lowered(row)
+    row.serve(output=100, minutes=5, arrivals=0.05, completions=0.05, tokens_in=50, tokens_out=5)
+    assert lowered(row)
+
+
+def test_before_sizes_are_known_the_number_still_rises() -> None:
+    row = Sized()
+    stands(row, 2)
+    row.serve(output=100, minutes=0.2, completions=0.05)  # ten a second arrive
+    assert row.entry.decision is not None
+    assert (row.entry.decision.replicas, row.entry.decision.reason) == (3, Reason.RAISED_FOR_BACKLOG)
+
+
+def test_sizes_that_could_not_be_asked_for_since_the_start_hold_the_number() -> None:
+    row = Sized()
+    stands(row, 8)
+    row.serve(output=100, minutes=9)
+    entry = Entry(row.entry.target, readings={**row.entry.readings, Signal.COMPLETIONS: Unknown(Cause.STALE)})
+    assert deciding.unsized(entry) == "sizes of requests are not known, 0 of 30 seen"
+    assert deciding.unsized(Entry(row.entry.target)) == ""
+
+
+def test_where_sizes_do_not_matter_any_more_what_was_seen_of_them_holds_nothing() -> None:
+    row = Sized()
+    row.serve(output=100, minutes=5)
+    row.entry.target = Row(wanted=1).entry.target
+    assert deciding.unsized(row.entry) == ""
+    row.decide(completions=None, tokens_in=None, tokens_out=None)
+    assert row.entry.basis is not None
+    assert row.entry.basis.context.unknown == ()
+
+
+def test_a_quiet_night_leaves_the_sizes_as_they_were_and_the_number_free_to_fall() -> None:
+    row = Sized()
+    row.serve(output=200, minutes=60)
+    stands(row, 8)
+    row.serve(output=200, minutes=8 * 60, arrivals=0.0, completions=0, tokens_in=0, tokens_out=0, in_flight=0)
+    assert row.entry.sizes is not None
+    assert row.entry.sizes.output == pytest.approx(185, rel=0.02)  # the tested 100 weigh a sixth
+    assert lowered(row)
+
+
+def test_what_runs_is_set_against_rates_of_the_window_that_the_source_has() -> None:
+    mixes = []
+    for window in (60.0, 240.0):
+        row = Sized()
+        row.pace = Pace(rate_window=window)
+        row.serve(output=100, minutes=5)
+        row.decide(completions=10, tokens_in=10_000, tokens_out=1000, in_flight=800)
+        mixes.append(row.entry.mix)
+    soon, late = mixes
+    assert soon is not None
+    assert late is not None
+    assert soon.running - 80 == pytest.approx(720 * (1 - math.exp(-10 / 30)))
+    assert late.running - 80 == pytest.approx(720 * (1 - math.exp(-10 / 120)))
 
 
 def test_an_engine_that_never_tells_sizes_is_planned_for_as_tested() -> None:

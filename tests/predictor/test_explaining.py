@@ -29,6 +29,7 @@ from predictor.diary import DECISION, SEEN, Diary
 from predictor.errors import ConfigurationError
 from predictor.explained import Asked, UnexplainedError
 from predictor.journal import DAY, Bounds, Journal, read
+from predictor.outlooks import Pace
 from predictor.ports import Refused, Workload
 from predictor.settings import sections
 from predictor.settings.root import Settings
@@ -67,7 +68,7 @@ def row(workload: Workload = CALM, *, now: float = NOW, waiting: float = 0.0, **
 
 def decide(entry: Entry, *, now: float) -> None:
     assert isinstance(entry.workload, Workload)
-    entry.remember(deciding.decide(entry, entry.workload, now=now, loading=False, plans_ttl=120.0, others=[entry]))
+    entry.remember(deciding.decide(entry, entry.workload, now=now, loading=False, pace=Pace(slow=30), others=[entry]))
 
 
 def what_if(entry: Entry) -> dict[str, int]:
@@ -151,12 +152,45 @@ def test_what_a_replica_serves_of_requests_as_large_as_now_is_told() -> None:
     told = explaining.capacity(entry)
     assert told is not None
     assert told["throughput"] == 4  # as tested
-    assert told["sizes"] == pytest.approx({"prompt": 1000, "output": 200, "concurrency": 40, "throughput": 2}, rel=1e-3)
+    figures = {name: one for name, one in told["sizes"].items() if name != "unknown"}
+    assert figures == pytest.approx({"prompt": 1000, "output": 200, "concurrency": 40, "throughput": 2}, rel=1e-3)
+    assert told["sizes"]["unknown"] == ""
     record = explaining.explain(entry)
     assert record is not None
     out = io.StringIO()
     explained.show(record, rich.console.Console(file=out, width=200, color_system=None), zone=dt.UTC)
-    assert "2 requests/s a replica, for prompts of 1000 and outputs of 200 tokens" in out.getvalue()
+    assert "2 requests/s a replica, for prompts of 1000 and outputs of 200 tokens; as of late" in out.getvalue()
+
+
+def test_sizes_that_are_not_known_yet_are_told_as_such() -> None:
+    tests = [LoadTest(Sizes(p, o), 400_000 / p / o, 40) for p, o in ((1000, 100), (2000, 100), (1000, 200))]
+    profile = Profile(40, throughput=4, source=Source.LOAD_TEST, by_size=sizes.fitted(tests))
+    entry = row(dataclasses.replace(CALM, standing=8))
+    objectives = dataclasses.replace(entry.target.objectives, profile=profile)
+    entry.target = dataclasses.replace(entry.target, objectives=objectives)
+    entry.mix = Mix(NOW, 60.0, prompt=12e3, output=1200, taken=12.0, served=12.0)
+    decide(entry, now=NOW)
+    told = explaining.capacity(entry)
+    assert told is not None
+    assert told["sizes"]["unknown"] == "sizes of requests are not known, 12 of 30 seen"
+    record = explaining.explain(entry)
+    assert record is not None
+    assert "with the sizes of requests known" not in what_if(entry)  # the signals are not known either
+    out = io.StringIO()
+    explained.show(record, rich.console.Console(file=out, width=200, color_system=None), zone=dt.UTC)
+    assert "outputs of 100 tokens; sizes of requests are not known, 12 of 30 seen" in out.getvalue()
+
+
+def test_what_was_written_before_it_was_said_whether_sizes_are_known_can_be_shown() -> None:
+    entry = row()
+    decide(entry, now=NOW)
+    record = explaining.explain(entry)
+    assert record is not None
+    figures = {"prompt": 1000.0, "output": 200.0, "concurrency": 40.0, "throughput": 2.0}
+    old = {**record, "capacity": {**record["capacity"], "sizes": figures}}
+    out = io.StringIO()
+    explained.show(old, rich.console.Console(file=out, width=200, color_system=None), zone=dt.UTC)
+    assert "outputs of 200 tokens; as of late" in out.getvalue()
 
 
 def test_everything_is_plain_data_with_ages() -> None:

@@ -105,7 +105,7 @@ class Service:
         if seen.now - self._planned_at >= SLOW:
             self._forecaster.now = self._planned_at = seen.now
             self._outlooks.refresh(self._board, now=seen.now)
-        made = deciding.decide(self.entry, workload, now=seen.now, loading=False, plans_ttl=4 * SLOW)
+        made = deciding.decide(self.entry, workload, now=seen.now, loading=False, pace=Pace(SLOW, FAST, SIGNAL_AGE))
         self.entry.remember(made)
         return made
 

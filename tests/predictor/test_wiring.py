@@ -11,11 +11,13 @@ from predictor.settings.root import Settings
 def test_arrivals_from_prometheus_are_a_scrape_and_half_a_window_old() -> None:
     """At 15 s scrapes the window of rates is 120 s: 15 + 60."""
     assert wiring.pace(Settings()).signal_age == 75
+    assert wiring.pace(Settings()).rate_window == 120
 
 
 def test_pages_are_as_old_as_the_fast_loop_and_half_their_window() -> None:
     settings = Settings(source={"kind": "scrape"}, loops={"fast": 10})
     assert wiring.pace(settings).signal_age == 10 + 30
+    assert wiring.pace(settings).rate_window == 60
 
 
 def test_keda_is_answered_with_the_certificate_of_the_configuration_or_without_encryption() -> None:

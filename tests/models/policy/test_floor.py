@@ -131,6 +131,28 @@ def test_nothing_comes_down_while_a_signal_is_unknown_and_it_is_named() -> None:
     assert decision.note == "arrivals source_down"
 
 
+def test_nothing_comes_down_while_the_size_of_requests_is_unknown_and_it_is_said() -> None:
+    lower = context(raising=plan(2), lowering=plan(2), unsized="3 of 30 requests were seen")
+    decision = decide(lower)
+    assert outcome(decision) == (5, Reason.HELD_UNKNOWN)
+    assert decision.note == "3 of 30 requests were seen"
+    assert decide(dataclasses.replace(lower, unknown=UNKNOWN)).note == "arrivals source_down"
+    assert outcome(decide(dataclasses.replace(lower, lowering=NO_PLAN))) == (5, Reason.HELD_NO_FORECAST)
+
+
+def test_sizes_that_are_unknown_matter_only_where_the_number_would_come_down() -> None:
+    assert outcome(decide(context(unsized="few"))) == (5, Reason.AT_PLAN)
+    assert outcome(decide(context(raising=plan(8), unsized="few"))) == (8, Reason.RAISED_FOR_FORECAST)
+
+
+def test_after_a_long_time_without_knowing_sizes_it_comes_down_to_the_plan() -> None:
+    lower = context(raising=plan(2), lowering=plan(2), unsized="few")
+    _, memory = floor.decide(lower, SETTINGS, LONG_AGO)
+    assert memory.unknown_since == NOW
+    memory = dataclasses.replace(memory, unknown_since=NOW - 3600)
+    assert outcome(decide(lower, memory)) == (4, Reason.DECAYED_ONE_STEP)
+
+
 def test_no_forecast_holds() -> None:
     assert outcome(decide(context(raising=NO_PLAN))) == (5, Reason.HELD_NO_FORECAST)
     assert outcome(decide(context(raising=plan(2), lowering=NO_PLAN))) == (5, Reason.HELD_NO_FORECAST)

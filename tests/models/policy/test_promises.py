@@ -48,6 +48,7 @@ def contexts(draw: st.DrawFn) -> Context:
         loading=draw(st.booleans()),
         rollout=draw(st.booleans()),
         owner_problem=draw(st.sampled_from(["", "broken"])),
+        unsized=draw(st.sampled_from(["", "few requests were seen"])),
     )
 
 
@@ -63,7 +64,7 @@ def test_the_bounds_always_hold(context: Context, numbers: FloorSettings, memory
 def test_nothing_is_lowered_on_unknown_before_the_time_to_live(
     context: Context, numbers: FloorSettings, memory: Memory
 ) -> None:
-    blind = bool(context.unknown) or context.raising == NO_PLAN or context.loading
+    blind = bool(context.unknown or context.unsized) or context.raising == NO_PLAN or context.loading
     since = memory.unknown_since if memory.unknown_since is not None else NOW
     decision, _ = floor.decide(context, numbers, memory)
     if blind and NOW - since < numbers.unknown_ttl:

@@ -17,6 +17,7 @@ from models.signals import Known, Signal
 from predictor import deciding
 from predictor.board import Entry, Plans
 from predictor.grading import Grade
+from predictor.outlooks import Pace
 from predictor.ports import Owner, Stuck, Workload
 from predictor.targets import Kind, Mode, Target
 
@@ -74,7 +75,7 @@ def entry() -> Entry:
     row.observers = {"H100": observer()}
     row.limits = (Limit("maximum", 10), Limit("GPU budget", 8))
     row.capacity = Chosen(row.target.objectives.profile, Source.CONFIGURED, "the objective was met at 60, 30 windows")
-    made = deciding.decide(row, WORKLOAD, now=1000.0, loading=False, plans_ttl=120.0)
+    made = deciding.decide(row, WORKLOAD, now=1000.0, loading=False, pace=Pace(slow=30))
     row.remember(made)
     row.limits = (Limit("maximum", 10), Limit("GPU budget", 8))
     return row
