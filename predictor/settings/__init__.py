@@ -2,6 +2,7 @@
 
 durations    "30s" -> seconds            section    what all sections share
 sections     the machinery's keys        workloads  the targets' keys
+forecasting  the forecast's keys
 checks       what must hold between keys engines    what the signal catalogue must have
 root         `Settings`, the whole
 yamlfile, loading, problems              from a file, the environment and flags, or a line for each problem

@@ -8,7 +8,7 @@ import pydantic_settings
 from pydantic_core import PydanticCustomError
 
 from models.signals import Signal
-from predictor.settings import checks, sections, workloads
+from predictor.settings import checks, forecasting, sections, workloads
 from predictor.settings.section import Number, key
 from predictor.targets import Mode
 
@@ -60,11 +60,11 @@ class Settings(pydantic_settings.BaseSettings):
         sections.Discovery(), "Targets found by label, besides those that are named here."
     )
     loops: sections.Loops = key(sections.Loops(), "How often Floorcast looks and decides.")
-    history: sections.History = key(
-        sections.History(), "What is kept of the past, in memory; Prometheus is asked for it at the start."
+    history: forecasting.History = key(
+        forecasting.History(), "What is kept of the past, in memory; Prometheus is asked for it at the start."
     )
-    forecast: sections.Forecast = key(
-        sections.Forecast(), "How the load is forecast: the quantiles of the largest value over the warm-up."
+    forecast: forecasting.Forecast = key(
+        forecasting.Forecast(), "How the load is forecast: the quantiles of the largest value over the warm-up."
     )
     defaults: workloads.Defaults = key(workloads.Defaults(), "What every target takes unless it says otherwise.")
     targets: Annotated[tuple[workloads.TargetSettings, ...], pydantic.BeforeValidator(_empty_is_none)] = key(

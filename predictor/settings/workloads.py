@@ -8,9 +8,9 @@ from models.capacity import economics
 from models.capacity.trusting import Learn
 from predictor.settings.durations import Duration
 from predictor.settings.events import EventSettings
+from predictor.settings.forecasting import Probability
 from predictor.settings.loadtests import LoadTestSettings
 from predictor.settings.section import Number, Section, key
-from predictor.settings.sections import Probability
 from predictor.targets import Kind, Mode
 
 Positive = Annotated[float, Number, pydantic.Field(gt=0)]
