@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol, TypeAlias
 
+from models.capacity import mix
 from models.policy.decision import Decision
 from models.series import Series
 from models.signals import Cause, Signal, Unknown
-from predictor import deciding, learning, outlooks
+from predictor import deciding, learning, outlooks, recalling
 from predictor.board import Board, Entry, Plans
 from predictor.history import History
 from predictor.outlooks import Outlooks, Pace
@@ -100,6 +101,7 @@ class Loops:
         self._turn = threading.Lock()
         self._places = itertools.count(1)  # what came first; a wall clock that is set back does not say
         self._loaded = False
+        self._recalled: set[str] = set()  # keys of targets of which the source has told how large requests were
 
     @property
     def loaded(self) -> bool:
@@ -121,9 +123,11 @@ class Loops:
         with self._recorded("slow"):
             seen = self._look()
             past = None if self._loaded else self._ask_for_history(now=seen.now)
+            sizes = self._ask_for_sizes(now=seen.now)
             with self._turn:
                 if past is not None:
                     self._load(past)
+                self._recall(sizes, now=seen.now)
                 self._absorb(seen)
                 self._outlooks.refresh(self.board, now=seen.now)
                 self._act(seen, within=self._pace.slow)
@@ -172,6 +176,21 @@ class Loops:
                 self._history.load(key, signal, answer)
         self._loaded = not any(_has_cause(answer, *RETRIED) for _, _, answer in answers)
         self._world.recorder.history(loaded=self._loaded)
+
+    def _ask_for_sizes(self, *, now: float) -> recalling.Past:
+        """How large requests were, of targets for which that matters and was not answered yet."""
+        entries = [entry for key, entry in self.board.entries.items() if key not in self._recalled]
+        targets = [entry.target for entry in entries if recalling.wanted(entry, loaded=self._loaded)]
+        return recalling.past(self._world.source, targets, now=now, lag=self._pace.rates_lag) if targets else {}
+
+    def _recall(self, sizes: recalling.Past, *, now: float) -> None:
+        """Goes on from them where they tell more than what was kept, or seen since the start."""
+        for key, found in sizes.items():
+            if recalling.answered(found):
+                self._recalled.add(key)
+            if not isinstance(found, Unknown):
+                entry = self.board.entries[key]
+                entry.mix = mix.fuller(entry.mix, found, now=now)
 
     def _act(self, seen: Seen, *, within: float) -> None:
         # Counted from here: a source that takes longer than the loop's distance to say nothing must not keep every tick
