@@ -6,7 +6,7 @@ Written against mutants that the other tests let live (docs/decisions/0005-mutan
 import pytest
 
 from models.capacity.profile import Profile
-from models.capacity.sizing import Load, NeedKind, NoPlan, Plan, Planned
+from models.capacity.sizing import Load, NeedKind, NoPlan, Plan, Planned, Tokens
 from models.forecasting.forecast import NotEnoughHistory
 from models.policy import planning, reactive
 from models.policy.context import Supply
@@ -61,6 +61,18 @@ def test_caches_that_nobody_reports_make_no_need() -> None:
     planned = reactive.react(roomy, BUSY, waiting=0, supply=Supply(ready=4))
     assert isinstance(planned, Plan)
     assert [need.kind for need in planned.needs] == [NeedKind.ARRIVALS]
+
+
+def test_what_fills_the_caches_is_a_need_where_arrivals_make_none() -> None:
+    unmeasured = Objectives(Profile(concurrency=40, kv_tokens=100_000))
+    planned = reactive.react(
+        unmeasured, Load(in_flight=40), waiting=0, supply=Supply(ready=1), tokens=Tokens(used=300_000)
+    )
+    assert isinstance(planned, Plan)
+    assert [(need.kind, need.demand) for need in planned.needs] == [
+        (NeedKind.IN_FLIGHT, 40),
+        (NeedKind.KV_TOKENS, 300_000),
+    ]
 
 
 def test_no_plan_names_every_signal_that_is_missing() -> None:

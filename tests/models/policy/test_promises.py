@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.capacity.sizing import Planned
-from models.policy import floor
+from models.policy import floor, rules
 from models.policy.context import Context, FloorSettings, Memory, Supply
 from models.policy.decision import Reason
 from models.signals import Cause, Signal
@@ -111,3 +111,27 @@ def test_the_number_covers_the_present_load_unless_a_limit_says_so(
 @given(contexts(), settings, memories)
 def test_the_same_arguments_give_the_same_decision(context: Context, numbers: FloorSettings, memory: Memory) -> None:
     assert floor.decide(context, numbers, memory) == floor.decide(context, numbers, memory)
+
+
+@given(contexts(), settings, memories)
+def test_the_last_rule_that_spoke_is_the_decision_and_each_before_it_said_what_it_made(
+    context: Context, numbers: FloorSettings, memory: Memory
+) -> None:
+    decision, _ = floor.decide(context, numbers, memory)
+    assert (decision.at, decision.before) == (NOW, context.standing)
+    last = decision.trail[-1]
+    assert (last.replicas, last.reason, last.note) == (decision.replicas, decision.reason, decision.note)
+    for number, verdict in enumerate(decision.trail):
+        upto = [rule.__name__ for rule in rules.RULES].index(verdict.rule) + 1
+        sooner = floor.decide(context, numbers, memory, active=rules.RULES[:upto])[0]
+        assert sooner.trail == decision.trail[: number + 1]
+        assert (sooner.replicas, sooner.reason, sooner.note) == (verdict.replicas, verdict.reason, verdict.note)
+
+
+@given(contexts(), settings, memories)
+def test_without_any_rule_the_number_stays_and_nothing_is_said(
+    context: Context, numbers: FloorSettings, memory: Memory
+) -> None:
+    decision, _ = floor.decide(context, numbers, memory, active=())
+    assert not decision.changes
+    assert (decision.reason, decision.note, decision.trail) == (Reason.AT_PLAN, "", ())

@@ -78,6 +78,13 @@ CASES: list[tuple[Rule, Context, Proposal, Memory, tuple[int, Reason, str]]] = [
         MISSED,
         (5, Reason.AT_PLAN, "before"),
     ),
+    (  # a miss of which nobody remembers the beginning has only begun
+        rules.answer_a_missed_objective,
+        context(breach="ttft 9 s"),
+        AT_REST,
+        LONG_AGO,
+        (5, Reason.AT_PLAN, "before"),
+    ),
     (rules.stay_above_base, context(base=5), AT_REST, LONG_AGO, (5, Reason.AT_PLAN, "before")),
     (
         rules.stay_above_base,
@@ -106,6 +113,13 @@ CASES: list[tuple[Rule, Context, Proposal, Memory, tuple[int, Reason, str]]] = [
         rules.hold_when_blind,
         context(loading=True),
         LOWER,
+        LONG_AGO,
+        (5, Reason.HELD_LOADING, "the history is still being loaded"),
+    ),
+    (
+        rules.hold_when_blind,
+        context(loading=True),
+        AT_REST,
         LONG_AGO,
         (5, Reason.HELD_LOADING, "the history is still being loaded"),
     ),
