@@ -4,6 +4,11 @@ A fleet that works a backlog off holds as many requests as it has room for, and 
 help: what is in flight follows the supply. As a demand it would ask for a third more replicas each time (8 places at 6
 planned for), for as long as the backlog lasts. By Little's law, in flight = rate x time in service, what users bring
 is the same share of it as arrivals are of what ends (docs/decisions/0006).
+
+Tokens a second are left as they are, though a fleet does more of them while it works a backlog off. What is inside is
+counted at an instant and they are means of a window: they go on showing a backlog that is gone, when growth is 0 again.
+And prompts count when a request is taken up: of an engine with a queue their rate holds the backlog's, of one that
+admits every request it holds none, and the same share would leave out what users bring.
 """
 
 import dataclasses

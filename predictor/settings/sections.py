@@ -307,8 +307,8 @@ class Journal(Section):
     path: Path | None = key(
         None,
         "Folder to keep it in, made if need be; over restarts where the folder outlives them. Beside it, in"
-        " learned.json, the measured warm-ups and the observed capacity, some kilobytes a target. Unset: nothing is"
-        " kept. A disk that is full is reported and stops nothing.",
+        " learned.json, the measured warm-ups, the observed capacity and the sizes of requests, some kilobytes a"
+        " target. Unset: nothing is kept. A disk that is full is reported and stops nothing.",
         remedy="name a folder Floorcast may write to, like /var/lib/floorcast/journal",
     )
     days: Annotated[float, Number] = key(7.0, "How long records are kept.", gt=0, le=366)
