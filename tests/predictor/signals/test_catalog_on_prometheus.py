@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from models.capacity import mix
 from models.series import Series
 from models.signals import Cause, Known, Signal, Unknown
+from predictor import recalling
 from predictor.signals import catalog, prometheus, shelf
 from predictor.targets import Target
 from tests.fakes import cluster_objects, engines, exposition
@@ -120,6 +122,24 @@ def test_a_pod_scraped_by_two_jobs_counts_once(namespace: str, source: prometheu
     expected = expected_of(namespace)
     # The second job's last sample of the rising queue is 7 s older: the larger one is taken.
     assert given == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("namespace", ["vllm-new", "vllm-old"])
+def test_sizes_of_requests_are_known_from_the_past(namespace: str, source: prometheus.PrometheusSource) -> None:
+    """Ten minutes of 800 prompt and 150 generated tokens a second, and .4 requests that end."""
+    target = target_in(namespace)
+    found = recalling.past(source, [target], now=NOW, lag=60)[target.key]
+    assert isinstance(found, mix.Mix)
+    assert mix.known(found)
+    assert found.prompt / found.taken == pytest.approx(2000, rel=0.01)
+    assert found.output / found.served == pytest.approx(375, rel=0.01)
+
+
+def test_sizes_of_an_engine_that_counts_tokens_at_the_end_are_not_known(source: prometheus.PrometheusSource) -> None:
+    target = target_in("tgi")
+    assert recalling.past(source, [target], now=NOW, lag=60)[target.key] == Unknown(
+        Cause.NOT_ASKED, "tgi has no query for it"
+    )
 
 
 def test_double_scraping_is_found_out(source: prometheus.PrometheusSource) -> None:
