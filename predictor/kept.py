@@ -1,6 +1,5 @@
 """The file in which what was learned of the targets outlives the process: its shape, and how it is read and written."""
 
-import dataclasses
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -67,10 +66,9 @@ class KeptVotes(_Shape):
 
 
 class KeptMix(_Shape):
-    """As `models.capacity.mix.Mix`."""
+    """As `models.capacity.mix.Mix`, less what ran."""
 
     at: float
-    running: Amount
     prompt: Amount
     output: Amount
     taken: Amount
@@ -78,7 +76,7 @@ class KeptMix(_Shape):
 
     def mix(self) -> Mix:
         """What was seen."""
-        return Mix(self.at, self.running, self.prompt, self.output, self.taken, self.served)
+        return Mix(self.at, None, self.prompt, self.output, self.taken, self.served)
 
 
 class KeptTarget(_Shape):
@@ -143,7 +141,7 @@ def sizes(seen: Mix | None) -> KeptMix | None:
     if seen is None:
         return None
     try:
-        return KeptMix(**dataclasses.asdict(seen))
+        return KeptMix(at=seen.at, prompt=seen.prompt, output=seen.output, taken=seen.taken, served=seen.served)
     except pydantic.ValidationError:
         return None
 

@@ -13,7 +13,7 @@ from predictor.ports import SignalSource
 from predictor.targets import Target
 
 SPAN = 2 * mix.FADING  # seconds that are asked for: what was seen before counts for little
-STEP = mix.LONGEST  # seconds between two looks at the past
+STEP = 60.0  # seconds between two looks at the past: no more than rates look back over
 # Requests that end come first: where an engine does not count them, the others are not asked for.
 ASKED = (Signal.COMPLETIONS, Signal.TOKENS_IN, Signal.TOKENS_OUT, Signal.IN_FLIGHT)
 PASSING = (Cause.SOURCE_DOWN, Cause.PARTIAL)

@@ -19,7 +19,6 @@ FEWEST = 300.0  # requests: where lengths scatter by 1.5 times their mean, that 
 # after a night the tested sizes weigh a fifth, after a day nearly half, and a little later what was seen is not known.
 FADING = 43200.0
 PRIOR = 30.0  # requests of the tested sizes that count beside those seen: a few requests say little
-LONGEST = 60.0  # seconds for which one look speaks at most: what passed in a gap nobody saw
 LAG = 30.0  # seconds by which rates are behind: half a window of one minute, if the source has no other
 SET_BACK = 600.0  # seconds: a look that much older is no late answer, the clock was set back
 APART = 1.0  # seconds: two loops may look at the same sample
@@ -41,7 +40,7 @@ class Mix:
 
     Attributes:
         at: of the last look.
-        running: requests that ran of late, mean.
+        running: requests that ran of late, mean; None where nobody has looked since.
         prompt: tokens of prompts.
         output: tokens generated.
         taken: requests that were taken up.
@@ -49,7 +48,7 @@ class Mix:
     """
 
     at: float
-    running: float
+    running: float | None
     prompt: float = 0.0
     output: float = 0.0
     taken: float = 0.0
@@ -57,7 +56,7 @@ class Mix:
 
 
 def after(mix: Mix | None, flow: Flow, *, at: float, lag: float = LAG) -> Mix:
-    """The mix after one more look.
+    """The mix after one more look, which speaks for its window at most: what passed in a longer gap nobody saw.
 
     A late one adds nothing; where the clock was set back, what is known stands and is looked at from there.
 
@@ -73,14 +72,13 @@ def after(mix: Mix | None, flow: Flow, *, at: float, lag: float = LAG) -> Mix:
         return dataclasses.replace(mix, at=at, running=flow.running)
     if at - mix.at < APART:
         return mix
-    passed = at - mix.at
-    seconds, kept = min(passed, LONGEST), _kept(mix.taken, passed)
-    near = passed <= LONGEST
-    running = mix.running + (flow.running - mix.running) * (1 - math.exp(-passed / lag)) if near else flow.running
-    more = running - mix.running if near else 0.0
+    passed, window = at - mix.at, 2 * lag
+    seconds, kept = min(passed, window), _kept(mix.taken, passed)
+    before = flow.running if mix.running is None or passed > window else mix.running
+    more = (flow.running - before) * (1 - math.exp(-passed / lag))
     return Mix(
         at,
-        running,
+        before + more,
         mix.prompt * kept + flow.tokens_in * seconds,
         mix.output * kept + flow.tokens_out * seconds,
         mix.taken * kept + flow.completions * seconds + more,
@@ -97,10 +95,9 @@ def through(looks: Iterable[tuple[float, Flow]], *, lag: float = LAG) -> Mix | N
 
 
 def recalled(mix: Mix, *, now: float) -> Mix:
-    """What is left at a Unix time (seconds) of what another process saw; what runs then is not set against what ran."""
+    """What is left at a Unix time (seconds) of what another process saw."""
     kept = _kept(mix.taken, max(now - mix.at, 0.0))
-    amounts = (mix.prompt, mix.output, mix.taken, mix.served)
-    return Mix(now - 2 * LONGEST, mix.running, *[amount * kept for amount in amounts])
+    return Mix(now, None, *[amount * kept for amount in (mix.prompt, mix.output, mix.taken, mix.served)])
 
 
 def fuller(first: Mix | None, second: Mix | None, *, now: float) -> Mix | None:

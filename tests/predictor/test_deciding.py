@@ -410,7 +410,9 @@ def test_what_runs_is_set_against_rates_of_the_window_that_the_source_has() -> N
         mixes.append(row.entry.mix)
     soon, late = mixes
     assert soon is not None
+    assert soon.running is not None
     assert late is not None
+    assert late.running is not None
     assert soon.running - 80 == pytest.approx(720 * (1 - math.exp(-10 / 30)))
     assert late.running - 80 == pytest.approx(720 * (1 - math.exp(-10 / 120)))
 

@@ -322,7 +322,7 @@ def within(change: Callable[[Any], object]) -> Callable[[bytes], bytes]:
         (within(lambda one: one["votes"]["H100"]["windows"].append([1.0, -1.0, 1.0])), "windows.2.1: "),
         (within(lambda one: one["starts"].pop("at")), "starts.at: Field required"),
         (within(lambda one: one.pop("terms")), "terms: Field required"),
-        (within(lambda one: one.update(sizes={"at": NOW})), "sizes.running: Field required"),
+        (within(lambda one: one.update(sizes={"at": NOW})), "sizes.prompt: Field required"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_named_once_and_put_aside(
