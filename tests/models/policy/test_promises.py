@@ -28,6 +28,7 @@ memories = st.builds(
     needed_at=st.floats(NOW - 5000, NOW),
     lowered_at=st.floats(NOW - 5000, NOW),
     unknown_since=st.one_of(st.none(), st.floats(NOW - 9000, NOW)),
+    missed_since=st.one_of(st.none(), st.floats(NOW - 2000, NOW)),
 )
 
 
@@ -48,6 +49,7 @@ def contexts(draw: st.DrawFn) -> Context:
         loading=draw(st.booleans()),
         rollout=draw(st.booleans()),
         owner_problem=draw(st.sampled_from(["", "broken"])),
+        breach=draw(st.sampled_from(["", "ttft 9 s"])),
         unsized=draw(st.sampled_from(["", "few requests were seen"])),
     )
 
