@@ -250,9 +250,15 @@ def _forecasts(record: Record) -> Iterator[tuple[str, ...]]:
             if "none" in one:
                 yield signal, horizon, one["none"]
             else:
-                quantiles = ", ".join(f"p{float(q) * 100:g} {value:.4g}" for q, value in one["quantiles"].items())
+                quantiles = _quantiles(one["quantiles"])
                 told = f"{one['quality']}, level {one['level']:.4g}, within {one['horizon']:.0f} s: {quantiles}"
                 yield signal, horizon, told
+                if one.get("steady"):
+                    yield signal, "", f"room kept all the time: {_quantiles(one['steady'])}"
+
+
+def _quantiles(values: Mapping[str, float]) -> str:
+    return ", ".join(f"p{float(q) * 100:g} {value:.4g}" for q, value in values.items())
 
 
 def _needs(record: Record) -> Iterator[tuple[str, ...]]:

@@ -19,10 +19,12 @@ At {100 * ATTAINMENTS[0]:g} %, in times Floorcast's replica-hours, cheapest firs
 Floorcast does not. Averaged traces only; not the clairvoyant, not Floorcast's own reaction. The kind of load is read
 off the runs: it *hardly moves* where a fleet of one size is within {LEVEL:g} times the clairvoyant; its surges are
 *unannounced* where Floorcast needs {FAR:g} times the clairvoyant's hours or never gets there: a band that follows the
-level says nothing of them, while a fixed fleet, or a schedule by the day, has room for them all the time
-([decision 7](decisions/0007-surges-that-nothing-announces.md)); everything else is smooth or daily. Where not even the
-clairvoyant gets there, the need does not follow from the arrivals and their sizes, which are what it and Floorcast go
-by. The longer the warm-up, the fewer of the others get there at all."""
+level says nothing of them ([decision 7](decisions/0007-surges-that-nothing-announces.md)). Where a fixed fleet would
+have served better over the last day, Floorcast keeps room for what came in it
+([decision 9](decisions/0009-room-for-what-nothing-announces.md)); `static` is the best fixed size of the very day that
+is run, which may be a calmer one. Everything else is smooth or daily. Where not even the clairvoyant gets there, the
+need does not follow from the arrivals and their sizes, which are what it and Floorcast go by. The longer the warm-up,
+the fewer of the others get there at all."""
 
 
 def rivals(race: Race) -> list[tuple[str, float | None]]:

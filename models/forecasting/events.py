@@ -77,11 +77,12 @@ def raised(outlook: Outlook, events: Iterable[Event], history: Series) -> Outloo
     if isinstance(outlook, NotEnoughHistory):
         return outlook
     least = max((_expected(event, outlook, history) for event in events), default=0.0)
-    if least <= outlook.at(0.0):
+    if least <= min(outlook.at(0.0), outlook.room(0.0)):
         return outlook
     quantiles = {q: max(v, least) for q, v in outlook.quantiles.items()}
     experts = {q: "event" if least > outlook.quantiles[q] else name for q, name in outlook.experts.items()}
-    return dataclasses.replace(outlook, quantiles=quantiles, experts=experts)
+    steady = {q: max(v, least) for q, v in outlook.steady.items()}
+    return dataclasses.replace(outlook, quantiles=quantiles, experts=experts, steady=steady)
 
 
 def _expected(event: Event, forecast: Forecast, history: Series) -> float:

@@ -27,6 +27,8 @@ class Forecast:
         quantiles: probability (0..1) -> value; values grow with the probability and are never below the present value.
         quality: how far to trust it.
         experts: probability -> name of the expert that gave the value.
+        steady: probability -> load to keep room for all the time, where that serves better than following the
+            quantiles (`steady.Steady`); empty where it does not.
     """
 
     issued_at: float
@@ -35,6 +37,7 @@ class Forecast:
     quantiles: Mapping[float, float]
     quality: Quality
     experts: Mapping[float, str] = dataclasses.field(default_factory=dict)
+    steady: Mapping[float, float] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.horizon <= 0:
@@ -56,10 +59,15 @@ class Forecast:
 
         The cautious neighbour is taken, not an interpolation: a quantile that was not forecast is never understated.
         """
-        for q, value in sorted(self.quantiles.items()):
-            if q >= probability - 1e-9:
-                return value
-        return max(self.quantiles.values())
+        return _at(self.quantiles, probability)
+
+    def room(self, probability: float) -> float:
+        """The load to plan for at a probability: as `at`, but of what to keep room for all the time where told."""
+        return _at(self.steady or self.quantiles, probability)
+
+
+def _at(values: Mapping[float, float], probability: float) -> float:
+    return next((value for q, value in sorted(values.items()) if q >= probability - 1e-9), max(values.values()))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

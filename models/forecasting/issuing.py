@@ -1,7 +1,7 @@
 """From what is remembered to forecasts: the level of now, prior scores while young, bounds, quality."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -59,15 +59,28 @@ class Window:
 
 def forecasts(lanes: Lanes, plan: Plan, window: Window, horizons: Sequence[float]) -> list[Forecast]:
     """One forecast a lane, for horizons as asked (seconds); `window` has one row a lane."""
-    bounds = _bounds(lanes, plan, window).tolist()
+    bounds = _bounds(lanes, plan, window)
     probabilities = plan.settings.quantiles
     issued_at = window.end * plan.step
     return [
-        Forecast(issued_at, horizon, level, dict(zip(probabilities, values, strict=True)), quality, experts)
-        for horizon, level, values, quality, experts in zip(
-            horizons, window.levels.tolist(), bounds, _qualities(lanes, plan, window), _names(lanes, plan), strict=True
+        Forecast(issued_at, horizon, level, dict(zip(probabilities, values, strict=True)), quality, experts, steady)
+        for horizon, level, values, quality, experts, steady in zip(
+            horizons,
+            window.levels.tolist(),
+            bounds.tolist(),
+            _qualities(lanes, plan, window),
+            _names(lanes, plan),
+            _steady(lanes, plan, bounds),
+            strict=True,
         )
     ]
+
+
+def _steady(lanes: Lanes, plan: Plan, bounds: Floats) -> Iterator[Mapping[float, float]]:
+    """What to plan for, by probability, a lane each; nothing where that is the forecast."""
+    rows = lanes.steady.planned(bounds, lanes.levels.last)
+    for row, is_planned in zip(rows, (lanes.steady.share > 0).tolist(), strict=True):
+        yield dict(zip(plan.settings.quantiles, row.tolist(), strict=True)) if is_planned else {}
 
 
 def _names(lanes: Lanes, plan: Plan) -> list[Mapping[float, str]]:

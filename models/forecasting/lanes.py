@@ -11,6 +11,7 @@ from models.forecasting import season
 from models.forecasting.levels import Levels
 from models.forecasting.regress import Ridge
 from models.forecasting.settings import ForecastSettings
+from models.forecasting.steady import STAYS, Steady
 from models.series import Floats
 
 Ints = npt.NDArray[np.intp]
@@ -19,7 +20,7 @@ Halves = npt.NDArray[np.float16]
 CHUNK = 60  # origins replayed at a time
 HEARD = 16  # last values by which a series is known again
 EXPERTS = ("level", "blend", "scaled")
-PARTS = 4  # of what is taken anew from the scores, see `learning.measure`
+PARTS = 5  # of what is taken anew from the scores, see `learning.measure`
 LEVEL_INPUTS = 5  # 1, and what last value, both averages and recent maximum stand above the level
 NOISE_INPUTS = 5  # 1, two averages of recent misses, two of recent changes
 SOME = 0.3  # roots: added to a spread wherever one is divided by, so that a silent series divides by no zero
@@ -39,8 +40,8 @@ class Plan:
         refresh: origins after which quantiles are taken anew.
         resolve: origins after which regressions are solved anew: three times as many lost nothing on any trace.
 
-    One part of that work comes up at one origin, by the clock and for all lanes alike: no origin pays for all of it,
-    and what is forecast for a lane depends neither on its name nor on its company.
+    One part of that work and one regression at most come up at an origin, by the clock and for all lanes alike: no
+    origin pays for all of it, and what is forecast for a lane depends neither on its name nor on its company.
     """
 
     settings: ForecastSettings
@@ -97,6 +98,10 @@ class Plan:
         """Origins after which a score over `steps` grid steps is known."""
         return np.asarray(-(-steps // self.every))
 
+    def stays(self, steps: Ints, *, delay: int) -> Ints:
+        """Origins for which replicas stay that were asked for over `steps` grid steps; less than `delay`."""
+        return np.minimum(self.lag(steps) + round(STAYS / self.spacing), delay - 1)
+
 
 @dataclasses.dataclass(slots=True)
 class Lanes:
@@ -125,6 +130,7 @@ class Lanes:
         losses: what these quantiles would have cost on the same scores, shape (lanes, experts, quantiles).
         shares: weight of each expert in each quantile, shape (lanes, experts, quantiles).
         shift: adaptive correction in widths of the band, shape (lanes, quantiles).
+        steady: what to plan for where the band tells nothing.
         heard: last known values, newest last, by which a series is known again, shape (lanes, HEARD).
     """
 
@@ -148,6 +154,7 @@ class Lanes:
     losses: Floats
     shares: Floats
     shift: Floats
+    steady: Steady
     heard: Floats
 
     @classmethod
@@ -176,6 +183,7 @@ class Lanes:
             losses=np.ones((n, experts, probabilities)),
             shares=np.full((n, experts, probabilities), 1 / experts),
             shift=np.zeros((n, probabilities)),
+            steady=Steady.empty(n, delay=delay, scores=plan.scores, probabilities=probabilities),
             heard=np.full((n, HEARD), np.nan),
         )
 
@@ -194,7 +202,7 @@ class Lanes:
         _copied(self, other, first)
 
 
-_Part = TypeVar("_Part", Lanes, Levels, Ridge)
+_Part = TypeVar("_Part", Lanes, Levels, Ridge, Steady)
 
 
 def joined(parts: Sequence[Lanes]) -> Lanes:

@@ -151,6 +151,8 @@ def _learn(lanes: Lanes, plan: Plan, chunk: Chunk, settle_from: int) -> None:
         lanes.guesses[:, slot] = guess.values
         if origin >= settle_from:
             lanes.bounds[:, slot] = combined(lanes, view.level[:, i], guess.values)
+            present, stays = view.level[:, i] + view.inputs[:, i, 1], plan.stays(lanes.steps, delay=lanes.delay)
+            lanes.steady.issue(lanes.bounds, present, slot=slot, stays=stays)
 
 
 def score(lanes: Lanes, plan: Plan, origin: int, jump: Floats, slots: Ints) -> None:
@@ -175,8 +177,10 @@ def score(lanes: Lanes, plan: Plan, origin: int, jump: Floats, slots: Ints) -> N
     lanes.scores[:, :, column] = rounded_up(np.where(ok[:, None], scores / UNIT, np.nan))
     lanes.spreads[:, column] = np.where(ok, np.clip(spread, 0.0, LARGEST), 1.0)
     level, band = lanes.roots[rows, slots], lanes.bounds[rows, slots]
-    outcome = correcting.Outcome(band, present=level + inputs[:, 1], came=np.where(ok, level + jump, np.nan))
-    correcting.correct(lanes, plan, outcome)
+    came = np.where(ok, level + jump, np.nan)
+    lanes.steady.maxima[:, column] = rounded_up(came / UNIT)
+    lanes.steady.score(came, plan.settings.quantiles, slots=slots, column=column)
+    correcting.correct(lanes, plan, correcting.Outcome(band, present=level + inputs[:, 1], came=came))
 
 
 def rounded_up(scores: Floats) -> Halves:
@@ -215,13 +219,17 @@ def measure(lanes: Lanes, plan: Plan, part: int, rows: Ints) -> None:
 
     Parts 0 to 2 are the quantiles of each expert and what they would have cost on the same scores, part 3 is that
     cost for the scaled one, which takes as long as all the rest of it: there a score weighs as much as it was divided
-    by.
+    by. Part 4 is what there should be room for where all of them tell nothing.
     """
     for first in range(0, len(rows), TOGETHER):
         _measure(lanes, plan, part, rows[first : first + TOGETHER])
 
 
 def _measure(lanes: Lanes, plan: Plan, part: int, rows: Ints) -> None:
+    if part > len(EXPERTS):
+        maxima = lanes.steady.maxima[rows].astype(np.float32) * UNIT
+        lanes.steady.measure(rows, maxima, plan.settings.quantiles)
+        return
     expert = min(part, len(EXPERTS) - 1)
     scores = lanes.scores[rows, expert].astype(np.float32) * UNIT  # sorting halves takes six times as long
     if part < len(EXPERTS):

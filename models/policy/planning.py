@@ -49,7 +49,9 @@ def plan_for(
 
     Token rates alone make no plan: a saturated fleet cuts them off at what it can do.
     """
-    values = {signal: outlook.at(probability) for signal, outlook in outlooks.items() if isinstance(outlook, Forecast)}
+    values = {
+        signal: outlook.room(probability) for signal, outlook in outlooks.items() if isinstance(outlook, Forecast)
+    }
     if not values.keys() & {Signal.IN_FLIGHT, Signal.ARRIVALS}:
         missing = {signal: outlook for signal, outlook in outlooks.items() if signal not in values}
         return sizing.NoPlan("; ".join(f"{signal}: {outlook}" for signal, outlook in missing.items()) or "no forecast")

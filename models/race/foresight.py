@@ -29,7 +29,7 @@ class Foresight:
         step: seconds between two.
         horizons: how far ahead they look.
         probabilities: of the columns.
-        raising: over the raising horizon, shape (n, probabilities); NaN where there was not enough history.
+        raising: load to plan for over the raising horizon, shape (n, probabilities); NaN with too little history.
         lowering: over the lowering horizon.
     """
 
@@ -91,7 +91,7 @@ def foresee(
         for name in running:
             for k, outlook in enumerate(outlooks[name]):
                 if isinstance(outlook, Forecast):
-                    found[name][i, k] = list(outlook.quantiles.values())
+                    found[name][i, k] = [outlook.room(q) for q in QUANTILES]
         tell((i + 1) / longest)
     return {
         (name, each): Foresight(

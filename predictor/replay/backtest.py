@@ -65,6 +65,7 @@ class Replayed:
         probabilities: of the quantiles, shape (q,).
         origins: index into the series of the newest point known at each, shape (n,).
         bounds: quantiles of the largest value over the raising horizon, shape (n, q); NaN without a forecast.
+        room: what is planned for over the raising horizon, likewise; the bounds, or what to keep room for all the time.
         longer: the same over the lowering horizon.
         level: present level, shape (n,).
         quality: of each forecast, "none" without one, shape (n,).
@@ -79,6 +80,7 @@ class Replayed:
     probabilities: tuple[float, ...]
     origins: Indices
     bounds: Floats
+    room: Floats
     longer: Floats
     level: Floats
     quality: npt.NDArray[np.str_]
@@ -142,6 +144,7 @@ def _tick(forecaster: Forecaster, sheets: Mapping[Key, "_Sheet"], present: Mappi
         for place, outlook in enumerate(outlooks[key]):
             if isinstance(outlook, Forecast):
                 sheets[key].bounds[place, row] = list(outlook.quantiles.values())
+                sheets[key].room[place, row] = [outlook.room(q) for q in outlook.quantiles]
                 sheets[key].level[row] = outlook.level
                 sheets[key].quality[row] = outlook.quality
 
@@ -159,12 +162,16 @@ def _ticks(sheets: Mapping[Key, "_Sheet"]) -> Iterator[dict[Key, int]]:
 
 @dataclasses.dataclass(frozen=True)
 class _Sheet:
-    """What is filled in for a series; `ahead` are its horizons, `bounds` has shape (horizons, origins, quantiles)."""
+    """What is filled in for a series; `ahead` are its horizons.
+
+    `bounds`, and `room` to plan for, have shape (horizons, origins, quantiles).
+    """
 
     series: Series
     origins: Indices
     ahead: tuple[float, ...]
     bounds: Floats
+    room: Floats
     level: Floats
     quality: npt.NDArray[np.str_]
 
@@ -177,7 +184,8 @@ class _Sheet:
         ahead = tuple(seconds for one in questions.horizons(key[0]) for seconds in (one.raising, one.lowering))
         shape = (len(ahead), len(origins), len(questions.forecast.quantiles))
         nothing = np.full(len(origins), "none", dtype="U8")
-        return cls(series, origins, ahead, np.full(shape, np.nan), np.full(len(origins), np.nan), nothing)
+        bounds, room, level = np.full(shape, np.nan), np.full(shape, np.nan), np.full(len(origins), np.nan)
+        return cls(series, origins, ahead, bounds, room, level, nothing)
 
     def until(self, row: int) -> Series:
         """What was known at an origin."""
@@ -195,7 +203,8 @@ class _Sheet:
                 probabilities=questions.forecast.quantiles,
                 origins=self.origins,
                 bounds=self.bounds[2 * i],
-                longer=self.bounds[2 * i + 1],
+                room=self.room[2 * i],
+                longer=self.room[2 * i + 1],
                 level=self.level,
                 quality=self.quality,
                 came=came(self.series, self.origins.tolist(), ahead.raising),

@@ -266,7 +266,7 @@ class _Loads:
                 standing=standing,
                 base=1,
                 maximum=UNBOUNDED,
-                raising=self._plan({s: self._signals[s].bounds[row, raising] for s, row in rows.items()}),
+                raising=self._plan({s: self._signals[s].room[row, raising] for s, row in rows.items()}),
                 lowering=self._plan({s: self._signals[s].longer[row, lowering] for s, row in rows.items()}),
                 reacting=self._plan(
                     {s: self._signals[s].series.values[self._signals[s].origins[row]] for s, row in rows.items()}

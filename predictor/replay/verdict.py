@@ -190,7 +190,7 @@ def name(option: Option) -> str:
 
 def _why(instead: Option) -> str:
     if instead.kind is Kind.MINIMUM:
-        return "the load is flat, or the fleet small, so that there is little to foresee"
+        return "the load is flat, its surges unannounced, or the fleet small, so that there is little to foresee"
     if instead.kind is Kind.HEADROOM:
         return "the load rises in proportion to itself and slowly, so that a constant margin is ahead of it"
     return "the load hardly ever outgrows what is there"

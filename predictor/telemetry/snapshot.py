@@ -126,4 +126,5 @@ def _outlook(outlook: Outlook) -> Mapping[str, object]:
         "level": outlook.level,
         "quality": outlook.quality,
         "quantiles": {f"{probability:g}": value for probability, value in sorted(outlook.quantiles.items())},
+        "steady": {f"{probability:g}": value for probability, value in sorted(outlook.steady.items())},
     }

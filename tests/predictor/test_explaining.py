@@ -13,6 +13,7 @@ from models.capacity.mix import Mix
 from models.capacity.profile import Profile
 from models.capacity.sizes import LoadTest, Sizes
 from models.capacity.trusting import Source
+from models.forecasting.forecast import Forecast
 from models.signals import Cause, Signal, Unknown
 from predictor import explained, explaining
 from predictor.board import Entry
@@ -143,6 +144,23 @@ def test_what_was_written_before_it_was_said_whether_sizes_are_known_can_be_show
     out = io.StringIO()
     explained.show(old, rich.console.Console(file=out, width=200, color_system=None), zone=dt.UTC)
     assert "outputs of 200 tokens; as of late" in out.getvalue()
+
+
+def test_room_that_is_kept_all_the_time_is_told_beside_the_forecast() -> None:
+    entry = row()
+    assert entry.plans is not None
+    raising, lowering = entry.plans.outlooks[Signal.IN_FLIGHT]
+    assert isinstance(raising, Forecast)
+    steady = dataclasses.replace(raising, steady={0.5: 110.0, 0.95: 300.0})
+    entry.plans = dataclasses.replace(entry.plans, outlooks={Signal.IN_FLIGHT: (steady, lowering)})
+    decide(entry, now=NOW)
+    record = explaining.explain(entry)
+    assert record is not None
+    out = io.StringIO()
+    explained.show(record, rich.console.Console(file=out, width=200, color_system=None), zone=dt.UTC)
+    assert "room kept all the time: p50 110, p95 300" in out.getvalue()
+    assert out.getvalue().count("room kept") == 1
+    assert what_if(entry)["at quantile 0.5"] == 3
 
 
 def test_everything_is_plain_data_with_ages() -> None:

@@ -55,6 +55,13 @@ def test_without_a_known_past_the_level_is_multiplied() -> None:
     assert quantiles(Event(start=NOW + 60, duration=60, ratio=3), history=empty) == [60.0, 60.0]
 
 
+def test_an_event_raises_what_there_is_to_be_room_for() -> None:
+    steady = dataclasses.replace(FORECAST, steady={0.5: 10.0, 0.95: 60.0})
+    found = raised(steady, [Event(start=NOW, duration=60, value=15)], HISTORY)
+    assert isinstance(found, Forecast)
+    assert (found.quantiles, found.steady) == (FORECAST.quantiles, {0.5: 15.0, 0.95: 60.0})
+
+
 def test_without_a_forecast_there_is_nothing_to_raise() -> None:
     missing = NotEnoughHistory(1, 2)
     assert raised(missing, [Event(start=NOW, duration=60, value=3)], HISTORY) is missing

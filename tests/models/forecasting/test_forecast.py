@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 
 from models.forecasting.forecast import Forecast, Quality
@@ -10,6 +12,14 @@ def forecast(quantiles: dict[float, float], horizon: float = 60.0) -> Forecast:
 def test_a_quantile_that_was_not_forecast_is_never_understated() -> None:
     found = forecast({0.5: 1.0, 0.9: 2.0, 0.99: 3.0})
     assert [found.at(q) for q in (0.1, 0.5, 0.6, 0.9, 0.95, 0.999)] == [1.0, 1.0, 2.0, 2.0, 3.0, 3.0]
+
+
+def test_there_is_room_for_what_is_told_and_else_for_the_forecast() -> None:
+    found = forecast({0.5: 1.0, 0.9: 2.0, 0.99: 3.0})
+    assert found.room(0.9) == 2.0
+    steady = dataclasses.replace(found, steady={0.5: 2.0, 0.9: 5.0, 0.99: 6.0})
+    assert [steady.room(q) for q in (0.1, 0.9, 0.95, 0.999)] == [2.0, 5.0, 6.0, 6.0]
+    assert steady.at(0.9) == 2.0
 
 
 @pytest.mark.parametrize(

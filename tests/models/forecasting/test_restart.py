@@ -36,6 +36,7 @@ def assert_alike(one: dict[Hashable, tuple[Forecast, ...]], other: dict[Hashable
         for a, b in zip(each, other[key], strict=True):
             assert (a.quality, a.experts) == (b.quality, b.experts)
             assert list(a.quantiles.values()) == pytest.approx(list(b.quantiles.values()), rel=1e-12)
+            assert a.steady == pytest.approx(b.steady, rel=1e-12)
 
 
 def test_a_restart_forecasts_as_if_it_had_never_stopped() -> None:

@@ -154,6 +154,13 @@ def test_objectives_refuse_nonsense_by_name(name: str, bad: float) -> None:
         Objectives(profile=FOUR_A_SECOND, **{name: bad})
 
 
+def test_room_that_is_kept_all_the_time_is_planned_for_instead_of_the_forecast() -> None:
+    steady = dataclasses.replace(forecast(8), steady={0.5: 4.0, 0.95: 20.0})
+    planned = planning.plan_for({Signal.ARRIVALS: steady}, profile=FOUR_A_SECOND, probability=0.95, duration=None)
+    assert isinstance(planned, Plan)
+    assert planned.binding.demand == 20.0
+
+
 LONG = Profile(concurrency=48, throughput=4, tokens_in=30_000, tokens_out=2_500)
 
 

@@ -57,7 +57,8 @@ def test_forecasts_are_those_of_a_forecaster_that_follows_tick_by_tick(replayed:
         (outlook, longer) = forecaster.update({KEY: series.until(origin * MINUTE)}, horizons={KEY: ahead})[KEY]
         if isinstance(outlook, Forecast) and isinstance(longer, Forecast):
             assert list(outlook.quantiles.values()) == replayed.bounds[row].tolist()
-            assert list(longer.quantiles.values()) == replayed.longer[row].tolist()
+            assert [outlook.room(q) for q in outlook.quantiles] == replayed.room[row].tolist()
+            assert [longer.room(q) for q in longer.quantiles] == replayed.longer[row].tolist()
 
 
 def test_origins_from_a_moment_on_are_forecast_as_if_all_had_been(replayed: backtest.Replayed) -> None:

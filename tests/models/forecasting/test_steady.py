@@ -1,0 +1,144 @@
+"""Room that is kept all the time, where a band that follows the load costs more than it is worth."""
+
+import hypothesis
+import hypothesis.extra.numpy as arrays
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+
+from models.forecasting import levels
+from models.forecasting.engine import Forecaster
+from models.forecasting.forecast import Forecast
+from models.forecasting.lanes import Plan
+from models.forecasting.settings import ForecastSettings
+from models.forecasting.steady import ALL, NONE, WHOLE, Steady
+from models.series import Floats, Series
+
+NAN = float("nan")
+PROBABILITIES = (0.5, 0.9, 0.99)
+SCORES = 10
+MINUTES = 2 * 1440
+HORIZON = 360.0
+
+
+def empty(delay: int = 8) -> Steady:
+    return Steady.empty(1, delay=delay, scores=SCORES, probabilities=len(PROBABILITIES))
+
+
+def with_costs(following: float, steady: float, known: int = SCORES) -> Steady:
+    kept = empty()
+    kept.costs[:, 0, :known], kept.costs[:, 1, :known] = following, steady
+    kept.measure(np.array([0]), np.full((1, SCORES), 3.0), PROBABILITIES)
+    return kept
+
+
+def test_the_cheaper_one_is_planned_for_and_between_the_two_limits_a_mixture() -> None:
+    assert with_costs(1.0, 0.5).share.tolist() == [1.0]
+    assert with_costs(1.0, ALL).share == pytest.approx([1.0])
+    assert with_costs(1.0, (ALL + NONE) / 2).share == pytest.approx([0.5])
+    assert with_costs(1.0, NONE).share == pytest.approx([0.0], abs=1e-6)
+    assert with_costs(1.0, 5.0).share.tolist() == [0.0]
+
+
+def test_less_than_a_whole_window_is_not_judged_by() -> None:
+    assert with_costs(1.0, 0.5, known=int(SCORES * WHOLE)).share.tolist() == [1.0]
+    assert with_costs(1.0, 0.5, known=int(SCORES * WHOLE) - 1).share.tolist() == [0.0]
+
+
+def test_what_follows_for_nothing_is_left_to_follow() -> None:
+    assert with_costs(0.0, 0.0).share.tolist() == [0.0]
+
+
+def test_what_follows_stands_for_its_highest_while_replicas_stay() -> None:
+    kept, bands = empty(), np.full((1, 8, 3), NAN)
+    for slot, bound in enumerate((1.0, 9.0, 2.0, 3.0, 1.0)):
+        bands[:, slot] = bound
+        kept.issue(bands, np.array([0.5]), slot=slot, stays=np.array([2]))
+    assert kept.bounds[0, :5, 0, 0].tolist() == [1.0, 9.0, 9.0, 9.0, 3.0]
+
+
+def test_lanes_whose_replicas_stay_for_different_times_are_judged_by_their_own() -> None:
+    kept = Steady.empty(2, delay=4, scores=SCORES, probabilities=1)
+    kept.issue(np.array([[[9.0], [1.0], [2.0], [NAN]]] * 2), np.zeros(2), slot=2, stays=np.array([1, 2]))
+    assert kept.bounds[:, 2, 0, 0].tolist() == [2.0, 9.0]
+
+
+def test_neither_is_less_than_the_value_of_then() -> None:
+    kept = with_costs(1.0, 0.5)
+    kept.issue(np.full((1, 8, 3), 2.0), np.array([7.0]), slot=0, stays=np.array([1]))
+    assert kept.bounds[0, 0].tolist() == [[7.0] * 3] * 2
+
+
+def test_costs_are_pinball_losses_of_high_bounds_in_the_unit_of_the_signal() -> None:
+    kept = empty()
+    kept.bounds[0, 3, 0] = levels.root(np.array([1.0, 4.0, 8.0]))
+    kept.bounds[0, 3, 1] = levels.root(np.array([1.0, 20.0, 20.0]))
+    kept.score(levels.root(np.array([10.0])), PROBABILITIES, slots=np.array([3]), column=0)
+    assert kept.costs[0, :, 0] == pytest.approx([0.9 * 6 + 0.99 * 2, 0.1 * 10 + 0.01 * 10], rel=1e-5)
+    kept.score(np.array([NAN]), PROBABILITIES, slots=np.array([3]), column=1)
+    assert np.isnan(kept.costs[0, :, 1]).all()
+
+
+values = st.floats(0, 1e6)
+rows = arrays.arrays(np.float64, (1, 3), elements=values)
+
+
+@hypothesis.given(rows, rows, st.floats(0, 1), values)
+def test_what_is_planned_for_lies_between_the_two_grows_and_is_never_below_now(
+    bounds: Floats, steady: Floats, share: float, present: float
+) -> None:
+    bounds = np.maximum(np.sort(bounds), present)
+    kept = empty()
+    kept.quantiles, kept.share = levels.root(np.sort(steady)), np.array([share])
+    found = kept.planned(bounds, np.array([present]))
+    other = np.maximum(np.sort(steady), present)
+    slack = 1e-6 * (1 + np.maximum(bounds, other))
+    assert (found >= np.minimum(bounds, other) - slack).all()
+    assert (found <= np.maximum(bounds, other) + slack).all()
+    assert (np.diff(found) >= 0).all()
+    assert (found >= present - 1e-9 * (1 + present)).all()
+
+
+@hypothesis.given(rows)
+def test_without_a_share_the_forecast_is_planned_for(bounds: Floats) -> None:
+    bounds = np.sort(bounds)
+    assert empty().planned(bounds, np.zeros(1)).tolist() == bounds.tolist()
+
+
+def forecast(values: Floats) -> Forecast:
+    (outlook,) = Forecaster(ForecastSettings()).update({0: Series(0.0, 60.0, values)}, horizons={0: (HORIZON,)})[0]
+    assert isinstance(outlook, Forecast)
+    return outlook
+
+
+def surges(rng: np.random.Generator) -> Floats:
+    """Some ten minutes of fifty requests a second, one to two hours apart, without warning."""
+    found, at = np.full(MINUTES, 2.0), 30
+    while at < MINUTES - 60:
+        found[at : at + 10] = 50.0
+        at += int(rng.integers(60, 120))
+    return np.asarray(rng.poisson(found), dtype=float)
+
+
+def test_surges_that_nothing_announces_are_kept_room_for_all_the_time() -> None:
+    found = forecast(surges(np.random.default_rng(3)))
+    assert found.steady
+    assert found.room(0.975) == pytest.approx(60, rel=0.2)
+    assert found.room(0.99) >= found.room(0.9) > 40
+
+
+def test_a_load_that_tells_what_comes_is_followed() -> None:
+    times = np.arange(MINUTES) * 60.0
+    wave = 30 + 25 * np.sin(times / 3600 * 2 * np.pi / 6)
+    found = forecast(np.random.default_rng(3).poisson(wave).astype(float))
+    assert not found.steady
+    assert found.room(0.975) == found.at(0.975)
+
+
+def test_less_than_a_day_of_surges_is_followed() -> None:
+    assert not forecast(surges(np.random.default_rng(3))[:1000]).steady
+
+
+def test_replicas_stay_for_their_horizon_and_until_they_may_come_down() -> None:
+    plan = Plan.of(ForecastSettings(), 60.0)
+    assert plan.stays(np.array([3, 6, 60]), delay=16).tolist() == [4, 5, 15]
