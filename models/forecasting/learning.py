@@ -10,10 +10,11 @@ from models.forecasting.season import Ring
 from models.series import Floats
 
 YOUNG = 64  # scores up to which everything is solved anew at each origin
-REACH = 1.5  # largest jumps seen by which a learned band rises at most; after a first jump it would by four
+REACH = 1.5  # largest jumps seen by which a band rises at most; after a first jump a learned one would by four
 SHARPNESS = 32.0  # an expert with 2 % more loss gets half the weight: nearly a selection, without its jumps
 # Origins before now over which a replay follows the adaptive correction. What a service still has of it from before has
-# faded to .99^1440 = 5e-7 of what it was then, and that was 9 widths of the band at the very most, 22 of a young one.
+# faded to .99^1440 = 5e-7 of what it was then, or less, and that was 18 widths of the band at the very most; of a young
+# one above p90 130, of which 4e-10 are left.
 SETTLING = 1440
 TOGETHER = 256  # lanes whose scores are sorted at a time: 10 MB while it lasts, in the cache
 LARGEST = 65504.0  # of a half-precision number: the root of four billion requests
@@ -253,7 +254,8 @@ def combined(lanes: Lanes, level: Floats, guess: Floats) -> Floats:
     """Quantiles as roots, shape (lanes, quantiles): shares of the experts, corrected by what came lately.
 
     What was learned in calm is multiplied by a spread that a first jump has made large: beyond `REACH` jumps, or the
-    quantile of the jumps themselves, that is an extrapolation.
+    quantile of the jumps themselves, that is an extrapolation. The correction, whose unit is the width that such a
+    jump gave the band, lifts no further either.
 
     Args:
         lanes: whose quantiles, shares and correction are used.
@@ -266,4 +268,5 @@ def combined(lanes: Lanes, level: Floats, guess: Floats) -> Floats:
     )
     limit = np.maximum(REACH * lanes.largest[:, None], jumps[:, 0])
     own = (lanes.shares * np.minimum(jumps, limit[:, None])).sum(axis=1)
-    return np.maximum.accumulate(level[:, None] + own + lanes.shift * correcting.width(own), axis=1)
+    corrected = np.minimum(own + lanes.shift * correcting.width(own), limit)
+    return np.maximum.accumulate(level[:, None] + corrected, axis=1)

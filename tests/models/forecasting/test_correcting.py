@@ -10,7 +10,8 @@ from models.series import Floats
 
 PLAN = Plan.of(ForecastSettings(quantiles=(0.5, 0.9, 0.99)), 120.0)  # a step is an origin
 BAND = np.array([10.0, 12.0, 14.0])
-REACTION, KEPT = PLAN.settings.reaction, PLAN.settings.forgetting
+TEMPER = correcting.Temper.of(PLAN)
+REACTION, KEPT, CAUTION = TEMPER.reaction, TEMPER.keep, TEMPER.caution
 NAN = float("nan")
 
 
@@ -78,22 +79,22 @@ def test_chance_alone_shakes_the_correction_alike_at_all_horizons() -> None:
 
 def test_a_young_lane_widens_by_how_far_it_was_missed() -> None:
     near, far, farther = (shifted(lanes(1, seen=0), came=came)[0, 1] for came in (12.1, 14.0, 16.0))
-    assert near == pytest.approx(KEPT * REACTION * (0.9 + correcting.CAUTION * 0.1 / 4))
-    assert far == pytest.approx(KEPT * REACTION * (0.9 + correcting.CAUTION * 2 / 4))
-    assert farther == pytest.approx(KEPT * REACTION * (0.9 + correcting.CAUTION))
+    assert near == pytest.approx(KEPT[1] * (REACTION[1] * 0.9 + CAUTION[1] * 0.1 / 4))
+    assert far == pytest.approx(KEPT[1] * (REACTION[1] * 0.9 + CAUTION[1] * 2 / 4))
+    assert farther == pytest.approx(KEPT[1] * (REACTION[1] * 0.9 + CAUTION[1]))
     assert shifted(lanes(1, seen=0), came=1000.0)[0, 1] == farther  # no more than a width of the band counts
 
 
 def test_caution_fades_with_the_scores_and_is_gone_after_as_many_as_a_day_has_at_two_minutes() -> None:
     none, half, day, more = (shifted(lanes(1, seen=n), came=20.0)[0, 1] for n in (0, 360, 720, 5000))
     assert half == pytest.approx((none + day) / 2)
-    assert day == more == pytest.approx(KEPT * REACTION * 0.9)
+    assert day == more == pytest.approx(KEPT[1] * REACTION[1] * 0.9)
 
 
 def test_caution_does_not_turn_a_hit_or_an_excused_miss_into_one() -> None:
     assert (shifted(lanes(1, seen=0), came=9.0) == shifted(lanes(1), came=9.0)).all()
     assert shifted(lanes(1, seen=0), came=13.0, present=13.0)[0, :2] == pytest.approx(
-        -KEPT * REACTION * np.array([0.25, 0.05])
+        -(KEPT * REACTION)[:2] * np.array([0.25, 0.05])
     )
 
 
@@ -106,13 +107,64 @@ def test_the_correction_does_not_depend_on_the_unit(seen: int, factor: float) ->
         assert scaled == pytest.approx(plain, rel=1e-12)
 
 
-def test_no_number_of_misses_widens_beyond_nine_widths_nor_a_young_lane_beyond_twenty_two() -> None:
-    for seen, limit in ((correcting.GROWN, 9.0), (0, 22.4)):
-        made = lanes(1, seen=seen)
-        for _ in range(2000):
-            shifted(made, came=1000.0)
-        assert 0.97 * limit < made.shift.max() < limit
+@pytest.mark.parametrize(("seen", "limits"), [(correcting.GROWN, (2.5, 4.5, 11.8)), (0, (16, 18, 130))])
+def test_the_correction_of_each_quantile_has_an_end_however_often_it_is_missed(
+    seen: int, limits: tuple[float, float, float]
+) -> None:
+    made = lanes(1, seen=seen)
+    for _ in range(2000):
+        shifted(made, came=1000.0)
+    assert (made.shift[0] < limits).all()
+    assert (made.shift[0] > 0.95 * np.array(limits)).all()
+
+
+def temper(quantiles: tuple[float, ...], step: float) -> correcting.Temper:
+    """How quantiles answer on a grid of `step` seconds, each of which is an origin."""
+    return correcting.Temper.of(Plan.of(ForecastSettings(quantiles=quantiles), step))
+
+
+def test_quantiles_above_p90_react_more_and_forget_sooner_than_p90_and_those_below() -> None:
+    found = temper((0.5, 0.8, 0.9, 0.95, 0.99), 120.0)
+    assert found.reaction.tolist() == [0.05, 0.05, 0.05, 0.18, 0.18]
+    assert found.keep.tolist() == [0.99, 0.99, 0.99, 0.985, 0.985]
+
+
+def test_a_young_lane_is_the_more_cautious_the_less_a_quantile_leaves_out() -> None:
+    found = temper((0.5, 0.9, 0.95, 0.99), 120.0)
+    assert found.caution == pytest.approx(np.array([0.135, 0.135, 0.36, 1.8]))
+
+
+def test_where_origins_are_further_apart_each_is_answered_by_the_root_more() -> None:
+    near, far = temper((0.9, 0.95), 120.0), temper((0.9, 0.95), 1800.0)
+    assert far.reaction == pytest.approx(near.reaction * np.sqrt(15))
+
+
+def test_above_p90_three_hours_are_forgotten_alike_however_far_apart_origins_are() -> None:
+    near, far = temper((0.9, 0.95), 120.0), temper((0.9, 0.95), 1800.0)
+    assert far.keep[1] ** 6 == pytest.approx(near.keep[1] ** 90)
+    assert far.keep[0] == near.keep[0]
+
+
+def test_origins_closer_together_than_two_minutes_are_answered_as_those_at_two_minutes() -> None:
+    near = correcting.Temper.of(Plan.of(ForecastSettings(quantiles=(0.9, 0.95), spacing=5.0), 5.0))
+    assert near.reaction.tolist() == [0.05, 0.18]
+    assert near.keep.tolist() == [0.99, 0.985]
 
 
 def test_a_band_without_width_is_divided_by_no_zero() -> None:
     assert np.isfinite(shifted(lanes(1, seen=0), came=13.0, band=np.full(3, 12.0))).all()
+
+
+def test_no_correction_lifts_a_jump_beyond_the_largest_ones_seen() -> None:
+    made = lanes(1, seen=0, shift=100.0)
+    made.quantiles[:] = np.array([0.5, 1.0, 2.0])
+    made.largest[:] = 4.0
+    found = learning.combined(made, np.array([10.0]), np.array([[0.0, 0.0, 1.0, 1.0]]))
+    assert found[0] == pytest.approx(np.full(3, 10.0 + learning.REACH * 4.0))
+
+
+def test_a_quantile_that_lies_beyond_the_largest_jump_seen_lately_stays_what_it_is() -> None:
+    made = lanes(1, shift=100.0)
+    made.quantiles[:] = np.array([5.0, 7.0, 9.0])
+    found = learning.combined(made, np.array([10.0]), np.array([[0.0, 0.0, 1.0, 1.0]]))
+    assert found[0] == pytest.approx([15.0, 17.0, 19.0])
