@@ -59,7 +59,8 @@ class Window:
 
 def forecasts(lanes: Lanes, plan: Plan, window: Window, horizons: Sequence[float]) -> list[Forecast]:
     """One forecast a lane, for horizons as asked (seconds); `window` has one row a lane."""
-    bounds = _bounds(lanes, plan, window)
+    view = _view(lanes, plan, window)
+    bounds = _bounds(lanes, plan, window, view)
     probabilities = plan.settings.quantiles
     issued_at = window.end * plan.step
     return [
@@ -70,15 +71,15 @@ def forecasts(lanes: Lanes, plan: Plan, window: Window, horizons: Sequence[float
             bounds.tolist(),
             _qualities(lanes, plan, window),
             _names(lanes, plan),
-            _steady(lanes, plan, bounds),
+            _steady(lanes, plan, bounds, view),
             strict=True,
         )
     ]
 
 
-def _steady(lanes: Lanes, plan: Plan, bounds: Floats) -> Iterator[Mapping[float, float]]:
+def _steady(lanes: Lanes, plan: Plan, bounds: Floats, view: learning.View) -> Iterator[Mapping[float, float]]:
     """What to plan for, by probability, a lane each; nothing where that is the forecast."""
-    rows = lanes.steady.planned(bounds, lanes.levels.last)
+    rows = lanes.steady.planned(bounds, view.present(0), plan.settings.quantiles)
     for row, is_planned in zip(rows, (lanes.steady.share > 0).tolist(), strict=True):
         yield dict(zip(plan.settings.quantiles, row.tolist(), strict=True)) if is_planned else {}
 
@@ -99,10 +100,11 @@ def _names(lanes: Lanes, plan: Plan) -> list[Mapping[float, str]]:
     return answers
 
 
-def _bounds(lanes: Lanes, plan: Plan, window: Window) -> Floats:
+def _bounds(lanes: Lanes, plan: Plan, window: Window, view: learning.View) -> Floats:
     """Quantiles in the unit of the signal, shape (lanes, quantiles)."""
     level = levels.root(window.levels)
-    own = learning.combined(lanes, level, _guess(lanes, plan, window))
+    guess = learning.guesses(lanes, view.inputs[:, 0], view.changes[:, 0], view.sizes[:, 0])
+    own = learning.combined(lanes, level, guess.values)
     prior = level[:, None] + window.sigma[:, None] * _prior(lanes, plan)
     count = lanes.seen[:, None]
     weight = count / (count + plan.settings.cold_scores)
@@ -111,16 +113,15 @@ def _bounds(lanes: Lanes, plan: Plan, window: Window) -> Floats:
     return np.asarray(np.maximum.accumulate(bounds, axis=1))
 
 
-def _guess(lanes: Lanes, plan: Plan, window: Window) -> Floats:
-    """What the regressions say now, seen from the level of now."""
+def _view(lanes: Lanes, plan: Plan, window: Window) -> learning.View:
+    """What is seen now, from the level of now."""
     here = lanes.levels.now()
     here[:, 0] = levels.root(window.levels)
     recent = np.full(len(lanes.steps), np.nan)
     for steps in np.unique(lanes.steps):
         rows = np.flatnonzero(lanes.steps == steps)
         recent[rows] = levels.root(windows.largest_ahead(window.recent[rows, -1 - int(steps) :], int(steps))[:, 0])
-    view = learning.View.of(here[:, None], recent[:, None], _usual(lanes, plan, window.end)[:, None])
-    return learning.guesses(lanes, view.inputs[:, 0], view.changes[:, 0], view.sizes[:, 0]).values
+    return learning.View.of(here[:, None], recent[:, None], _usual(lanes, plan, window.end)[:, None])
 
 
 def _usual(lanes: Lanes, plan: Plan, end: int) -> Floats:

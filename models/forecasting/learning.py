@@ -5,8 +5,9 @@ import dataclasses
 import numpy as np
 
 from models.forecasting import conformal, correcting, levels, windows
-from models.forecasting.lanes import EXPERTS, NOISE_SPANS, PARTS, SOME, Halves, Ints, Lanes, Plan
+from models.forecasting.lanes import EXPERTS, LEVEL_INPUTS, NOISE_SPANS, PARTS, SOME, Halves, Ints, Lanes, Plan
 from models.forecasting.season import Ring
+from models.forecasting.steady import Present
 from models.series import Floats
 
 YOUNG = 64  # scores up to which everything is solved anew at each origin
@@ -45,6 +46,11 @@ class View:
         half = usual.shape[2] // 2
         inputs = np.concatenate([np.ones((*level.shape, 1)), np.nan_to_num(above), usual[..., :half]], axis=2)
         return cls(level, inputs, here[..., 4:6], usual[..., half:])
+
+    def present(self, i: int) -> Present:
+        """What is seen at time number i, as the steady bound asks for it."""
+        now, _, lately, most = (self.level[:, i] + self.inputs[:, i, k] for k in range(1, LEVEL_INPUTS))
+        return Present(now, lately, most)
 
 
 def ring(lanes: Lanes, plan: Plan) -> Ring:
@@ -152,8 +158,8 @@ def _learn(lanes: Lanes, plan: Plan, chunk: Chunk, settle_from: int) -> None:
         lanes.guesses[:, slot] = guess.values
         if origin >= settle_from:
             lanes.bounds[:, slot] = combined(lanes, view.level[:, i], guess.values)
-            present, stays = view.level[:, i] + view.inputs[:, i, 1], plan.stays(lanes.steps, delay=lanes.delay)
-            lanes.steady.issue(lanes.bounds, present, slot=slot, stays=stays)
+            stays = plan.stays(lanes.steps, delay=lanes.delay)
+            lanes.steady.issue(lanes.bounds, view.present(i), plan.settings.quantiles, slot=slot, stays=stays)
 
 
 def score(lanes: Lanes, plan: Plan, origin: int, jump: Floats, slots: Ints) -> None:

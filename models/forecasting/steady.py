@@ -21,8 +21,24 @@ STAYS = 300.0
 # Times the cost of what follows, up to which the steady bound is planned for, and from which on it counts for nothing.
 # On the traces of the benchmark it is .7 to 1.3 where nothing announces a surge, 1.4 to 15 elsewhere.
 ALL, NONE = 1.2, 1.35
+ROUNDING = 1e-3  # of maxima kept in half precision
 WHOLE = 0.9  # of the window: a part of a day would take the afternoon for all there is
 FOLLOWS, STAYS_PUT = 0, 1  # places in `bounds` and `costs`
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Present:
+    """What is seen at an origin, roots, shape (lanes,); NaN where unknown.
+
+    Attributes:
+        now: last value.
+        lately: average of the last twenty steps.
+        most: largest value within the last horizon.
+    """
+
+    now: Floats
+    lately: Floats
+    most: Floats
 
 
 @dataclasses.dataclass(slots=True)
@@ -56,24 +72,28 @@ class Steady:
             share=np.zeros(rows),
         )
 
-    def issue(self, bands: Floats, present: Floats, *, slot: int, stays: Ints) -> None:
+    def issue(
+        self, bands: Floats, present: Present, probabilities: tuple[float, ...], *, slot: int, stays: Ints
+    ) -> None:
         """Keep both bounds of an origin until its horizon has passed.
 
         Args:
             bands: of the last origins, that of `slot` among them, roots, shape (lanes, delay, quantiles).
-            present: root of the value of now, shape (lanes,).
+            present: what is seen at the origin.
+            probabilities: of the quantiles.
             slot: place of the origin.
             stays: origins for which replicas stay, shape (lanes,).
         """
         ago = np.arange(int(stays.max(initial=0)) + 1)
         standing = bands[:, (slot - ago) % bands.shape[1]]
         standing[ago > stays[:, None]] = np.nan
-        self.bounds[:, slot, FOLLOWS] = np.maximum(np.fmax.reduce(standing, axis=1), present[:, None])
-        self.bounds[:, slot, STAYS_PUT] = np.maximum(self.quantiles, present[:, None])
+        self.bounds[:, slot, FOLLOWS] = np.maximum(np.fmax.reduce(standing, axis=1), present.now[:, None])
+        steady = self._kept(bands[:, slot], present, probabilities)
+        self.bounds[:, slot, STAYS_PUT] = np.maximum(steady, present.now[:, None])
 
     def score(self, came: Floats, probabilities: tuple[float, ...], *, slots: Ints, column: int) -> None:
         """Take in what came, roots, shape (lanes,), of the origins in `slots`."""
-        judged = [i for i, q in enumerate(probabilities) if JUDGED[0] <= q <= JUDGED[1]]
+        judged = _judged(probabilities)
         q = np.asarray(probabilities)[judged]
         bounds = levels.square(self.bounds[np.arange(len(came)), slots][..., judged])
         over = levels.square(came)[:, None, None] - bounds
@@ -89,13 +109,33 @@ class Steady:
         enough = (known.sum(axis=1) >= WHOLE * known.shape[1]) & (sums[:, FOLLOWS] > 0)
         self.share[rows] = np.where(enough, np.clip((NONE - ratio) / (NONE - ALL), 0.0, 1.0), 0.0)
 
-    def planned(self, bounds: Floats, present: Floats) -> Floats:
+    def planned(self, bounds: Floats, present: Present, probabilities: tuple[float, ...]) -> Floats:
         """What to keep room for, in the unit of the signal, shape (lanes, quantiles).
 
         Args:
-            bounds: of the forecast, likewise.
-            present: value of now, shape (lanes,); never less is planned for.
+            bounds: of the forecast, likewise; not below the value of now, and neither is what is planned for.
+            present: what is seen now.
+            probabilities: of the quantiles.
         """
         share = self.share[:, None]
-        steady = np.maximum(np.where(share > 0, levels.square(self.quantiles), bounds), present[:, None])
+        kept = levels.square(self._kept(levels.root(bounds), present, probabilities))
+        steady = np.where(share > 0, np.maximum(kept, levels.square(present.now)[:, None]), bounds)
         return np.maximum.accumulate(share * steady + (1 - share) * bounds, axis=1)
+
+    def _kept(self, bands: Floats, present: Present, probabilities: tuple[float, ...]) -> Floats:
+        """The steady bound, roots; at least the band where the load has outgrown what the last day tells of.
+
+        That is where it rose above the largest judged quantile within the last horizon, or lies above the least one on
+        average: nobody has room for a new level who waits until it has become usual.
+        """
+        judged = _judged(probabilities)
+        if not judged:
+            return self.quantiles
+        least, most = self.quantiles[:, judged[0]], self.quantiles[:, judged[-1]]
+        outgrown = (present.most > most * (1 + ROUNDING)) | (present.lately > least)
+        return np.where(outgrown[:, None], np.fmax(self.quantiles, bands), self.quantiles)
+
+
+def _judged(probabilities: tuple[float, ...]) -> list[int]:
+    """Places of those by whose bounds replicas are asked for."""
+    return [i for i, q in enumerate(probabilities) if JUDGED[0] <= q <= JUDGED[1]]

@@ -11,7 +11,7 @@ from models.forecasting.engine import Forecaster
 from models.forecasting.forecast import Forecast
 from models.forecasting.lanes import Plan
 from models.forecasting.settings import ForecastSettings
-from models.forecasting.steady import ALL, NONE, WHOLE, Steady
+from models.forecasting.steady import ALL, NONE, WHOLE, Present, Steady
 from models.series import Floats, Series
 
 NAN = float("nan")
@@ -23,6 +23,10 @@ HORIZON = 360.0
 
 def empty(delay: int = 8) -> Steady:
     return Steady.empty(1, delay=delay, scores=SCORES, probabilities=len(PROBABILITIES))
+
+
+def calm(now: float, rows: int = 1) -> Present:
+    return Present(*np.full((3, rows), now))
 
 
 def with_costs(following: float, steady: float, known: int = SCORES) -> Steady:
@@ -53,19 +57,20 @@ def test_what_follows_stands_for_its_highest_while_replicas_stay() -> None:
     kept, bands = empty(), np.full((1, 8, 3), NAN)
     for slot, bound in enumerate((1.0, 9.0, 2.0, 3.0, 1.0)):
         bands[:, slot] = bound
-        kept.issue(bands, np.array([0.5]), slot=slot, stays=np.array([2]))
+        kept.issue(bands, calm(0.5), PROBABILITIES, slot=slot, stays=np.array([2]))
     assert kept.bounds[0, :5, 0, 0].tolist() == [1.0, 9.0, 9.0, 9.0, 3.0]
 
 
 def test_lanes_whose_replicas_stay_for_different_times_are_judged_by_their_own() -> None:
     kept = Steady.empty(2, delay=4, scores=SCORES, probabilities=1)
-    kept.issue(np.array([[[9.0], [1.0], [2.0], [NAN]]] * 2), np.zeros(2), slot=2, stays=np.array([1, 2]))
+    bands = np.array([[[9.0], [1.0], [2.0], [NAN]]] * 2)
+    kept.issue(bands, calm(0.0, 2), (0.9,), slot=2, stays=np.array([1, 2]))
     assert kept.bounds[:, 2, 0, 0].tolist() == [2.0, 9.0]
 
 
 def test_neither_is_less_than_the_value_of_then() -> None:
     kept = with_costs(1.0, 0.5)
-    kept.issue(np.full((1, 8, 3), 2.0), np.array([7.0]), slot=0, stays=np.array([1]))
+    kept.issue(np.full((1, 8, 3), 2.0), calm(7.0), PROBABILITIES, slot=0, stays=np.array([1]))
     assert kept.bounds[0, 0].tolist() == [[7.0] * 3] * 2
 
 
@@ -90,7 +95,7 @@ def test_what_is_planned_for_lies_between_the_two_grows_and_is_never_below_now(
     bounds = np.maximum(np.sort(bounds), present)
     kept = empty()
     kept.quantiles, kept.share = levels.root(np.sort(steady)), np.array([share])
-    found = kept.planned(bounds, np.array([present]))
+    found = kept.planned(bounds, calm(levels.root(np.array(present))), PROBABILITIES)
     other = np.maximum(np.sort(steady), present)
     slack = 1e-6 * (1 + np.maximum(bounds, other))
     assert (found >= np.minimum(bounds, other) - slack).all()
@@ -102,7 +107,33 @@ def test_what_is_planned_for_lies_between_the_two_grows_and_is_never_below_now(
 @hypothesis.given(rows)
 def test_without_a_share_the_forecast_is_planned_for(bounds: Floats) -> None:
     bounds = np.sort(bounds)
-    assert empty().planned(bounds, np.zeros(1)).tolist() == bounds.tolist()
+    assert empty().planned(bounds, calm(0.0), PROBABILITIES).tolist() == bounds.tolist()
+
+
+def planned(*, now: float, lately: float, most: float) -> list[float]:
+    """From a band of 8, 8 and 9 and a steady bound of 4, 5 and 6, roots, all for the steady one."""
+    kept = empty()
+    kept.quantiles, kept.share = np.array([[4.0, 5.0, 6.0]]), np.ones(1)
+    seen = Present(np.array([now]), np.array([lately]), np.array([most]))
+    found = kept.planned(levels.square(np.array([[8.0, 8.0, 9.0]])), seen, PROBABILITIES)
+    return [float(value) for value in levels.root(found)[0]]
+
+
+def test_a_load_within_what_the_last_day_tells_of_is_no_reason_to_follow() -> None:
+    assert planned(now=3, lately=5, most=6) == pytest.approx([4, 5, 6])
+
+
+def test_a_load_that_has_outgrown_the_last_day_is_followed() -> None:
+    assert planned(now=3, lately=3, most=6.1) == pytest.approx([8, 8, 9])
+    assert planned(now=3, lately=5.1, most=5.5) == pytest.approx([8, 8, 9])
+
+
+def test_without_a_bound_that_replicas_are_asked_for_by_nothing_is_kept() -> None:
+    kept = Steady.empty(1, delay=4, scores=SCORES, probabilities=1)
+    kept.issue(np.zeros((1, 4, 1)), calm(1.0), (0.5,), slot=0, stays=np.array([1]))
+    kept.score(np.ones(1), (0.5,), slots=np.array([0]), column=0)
+    kept.measure(np.array([0]), np.ones((1, SCORES)), (0.5,))
+    assert kept.share.tolist() == [0.0]
 
 
 def forecast(values: Floats) -> Forecast:
@@ -137,6 +168,17 @@ def test_a_load_that_tells_what_comes_is_followed() -> None:
 
 def test_less_than_a_day_of_surges_is_followed() -> None:
     assert not forecast(surges(np.random.default_rng(3))[:1000]).steady
+
+
+def test_a_new_level_is_followed_where_a_steady_load_was_before() -> None:
+    rng = np.random.default_rng(1)
+    noise = 1 + 0.1 * np.repeat(rng.standard_normal(MINUTES // 5 + 30), 5)[: MINUTES + 60]
+    load = np.interp(np.arange(MINUTES + 60), [0, MINUTES, MINUTES + 60], [30.0, 30.0, 90.0]) * noise
+    assert forecast(load[:MINUTES]).steady
+    assert forecast(load[:MINUTES]).room(0.975) < 45
+    for minute in range(15, 61, 15):
+        found = forecast(load[: MINUTES + minute])
+        assert found.room(0.975) == pytest.approx(found.at(0.975))
 
 
 def test_replicas_stay_for_their_horizon_and_until_they_may_come_down() -> None:
