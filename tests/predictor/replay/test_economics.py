@@ -82,15 +82,7 @@ def test_a_steep_load_that_recurs_pays(steep: Economics) -> None:
 def test_surges_that_nothing_announces_do_not_pay_and_the_sentence_says_so(surging: Economics) -> None:
     found = verdict.of(surging)
     assert found.answer in (Answer.NOT, Answer.HELPS), found.sentence
-    assert "its surges unannounced" in found.sentence
-
-
-def test_where_nothing_announces_surges_a_floor_needs_hardly_more_than_the_best_fixed_minimum(
-    surging: Economics,
-) -> None:
-    floors = [one.paid for one in surging.of(Kind.FLOOR) if one.met >= 0.99]
-    fixed = [one.paid for one in surging.of(Kind.MINIMUM) if one.met >= 0.99]
-    assert min(floors) < 1.1 * min(fixed)
+    assert "the forecast does not see the load's surges coming in time" in found.sentence  # that is what was measured
 
 
 def test_a_flat_load_needs_no_floor() -> None:
