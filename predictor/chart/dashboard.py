@@ -11,6 +11,9 @@ from predictor.telemetry.table import Metric
 WIDTH = 24  # columns of Grafana's grid
 SOURCE = {"type": "prometheus", "uid": "${source}"}
 OF_TARGET = 'target=~"$target"'
+WITHIN = (
+    "and the band of the largest value; dashed, where there is any, the room that is planned for instead of the band."
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -20,6 +23,16 @@ class Curve:
     expression: str
     legend: str
     step: bool = False
+    dashed: bool = False
+
+    @property
+    def looks(self) -> list[dict[str, Any]]:
+        """What of it Grafana draws in another way than usual."""
+        dashes = {"fill": "dash", "dash": [8, 6]}
+        return [
+            *([{"id": "custom.lineInterpolation", "value": "stepAfter"}] if self.step else []),
+            *([{"id": "custom.lineStyle", "value": dashes}] if self.dashed else []),
+        ]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -45,11 +58,14 @@ def _rate(metric: Metric, by: str, more: str = "") -> str:
 
 
 def _band(signal: str) -> tuple[Curve, ...]:
-    quantiles = _of(table.FORECAST_QUANTILE, f'signal="{signal}",horizon="raising"')
+    quantiles, room = (
+        _of(metric, f'signal="{signal}",horizon="raising"') for metric in (table.FORECAST_QUANTILE, table.FORECAST_ROOM)
+    )
     return (
         Curve(_of(table.SIGNAL_VALUE, f'signal="{signal}"'), "{{target}} now"),
         Curve(_of(table.FORECAST_LEVEL, f'signal="{signal}"'), "{{target}} level"),
         Curve(quantiles, "{{target}} p{{quantile}} of the largest within a warm-up"),
+        Curve(room, "{{target}} p{{quantile}} room kept all the time, planned for instead", dashed=True),
     )
 
 
@@ -68,8 +84,8 @@ PANELS = (
         width=WIDTH,
         height=10,
     ),
-    Panel("Arrivals and their forecast", "Requests a second, and the band of the largest value.", _band("arrivals")),
-    Panel("In flight and its forecast", "Requests in flight, and the band of the largest value.", _band("in_flight")),
+    Panel("Arrivals and their forecast", f"Requests a second, {WITHIN}", _band("arrivals")),
+    Panel("In flight and its forecast", f"Requests in flight, {WITHIN}", _band("in_flight")),
     Panel(
         "Reasons",
         "Decisions by the one reason each carries.",
@@ -187,20 +203,17 @@ def _laid_out(panels: Iterable[Panel]) -> Iterator[dict[str, Any]]:
 
 
 def _panel(panel: Panel) -> dict[str, Any]:
-    stepped = [
-        {
-            "matcher": {"id": "byFrameRefID", "options": chr(ord("A") + number)},
-            "properties": [{"id": "custom.lineInterpolation", "value": "stepAfter"}],
-        }
+    overrides = [
+        {"matcher": {"id": "byFrameRefID", "options": chr(ord("A") + number)}, "properties": curve.looks}
         for number, curve in enumerate(panel.curves)
-        if curve.step
+        if curve.looks
     ]
     return {
         "type": "timeseries",
         "title": panel.title,
         "description": panel.text,
         "datasource": SOURCE,
-        "fieldConfig": {"defaults": {"unit": panel.unit, "min": 0}, "overrides": stepped},
+        "fieldConfig": {"defaults": {"unit": panel.unit, "min": 0}, "overrides": overrides},
         "options": {"legend": {"displayMode": "list", "placement": "bottom"}, "tooltip": {"mode": "multi"}},
         "targets": [
             {

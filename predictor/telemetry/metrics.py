@@ -240,9 +240,10 @@ class Metrics:
         self._slate.replace(table.PLAN_REPLICAS, target.key, horizon, values=values)
 
     def _outlook(self, target: Target, signal: Signal, outlook: Outlook, *, horizon: str) -> None:
-        quantiles = outlook.quantiles if isinstance(outlook, Forecast) else {}
-        values = {f"{q:g}": value for q, value in quantiles.items()}
-        self._slate.replace(table.FORECAST_QUANTILE, target.key, signal, horizon, values=values)
+        quantiles, steady = (outlook.quantiles, outlook.steady) if isinstance(outlook, Forecast) else ({}, {})
+        for metric, values in ((table.FORECAST_QUANTILE, quantiles), (table.FORECAST_ROOM, steady)):
+            named = {f"{q:g}": value for q, value in values.items()}
+            self._slate.replace(metric, target.key, signal, horizon, values=named)
         self._slate.put(table.FORECAST_AVAILABLE, target.key, signal, horizon, value=float(bool(quantiles)))
 
     def _grade(self, target: Target, signal: Signal, grade: Grade | None) -> None:

@@ -76,7 +76,14 @@ FORECAST_QUANTILE = _gauge(
     "forecast_quantile",
     "target signal horizon quantile",
     "of the signal",
-    "Quantile of the largest value within the horizon.",
+    "Quantile of the largest value within the horizon. Planned for, unless there is a forecast_room.",
+)
+FORECAST_ROOM = _gauge(
+    "forecast_room",
+    "target signal horizon quantile",
+    "of the signal",
+    "Room kept all the time, planned for instead of forecast_quantile where that would have served better over the last"
+    " day than following the forecast. Absent while the forecast is followed.",
 )
 FORECAST_QUALITY = _gauge(
     "forecast_quality", "target signal quality", "1", "1 for how far the forecast may be trusted, 0 for the others."

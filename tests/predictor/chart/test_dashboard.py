@@ -36,6 +36,7 @@ def test_what_an_operator_asks_first_is_there() -> None:
     shown = " ".join(expressions())
     for metric in (
         table.FORECAST_QUANTILE,
+        table.FORECAST_ROOM,
         table.FLOOR_OBSERVED,
         table.REPLICAS,
         table.DECISIONS,
@@ -44,6 +45,16 @@ def test_what_an_operator_asks_first_is_there() -> None:
         table.LEADER,
     ):
         assert metric.name in shown
+
+
+def test_the_room_that_is_planned_for_is_a_dashed_line_over_the_forecast() -> None:
+    panels = [one for one in MADE["panels"] if one["title"].endswith("forecast")]
+    assert len(panels) == 2
+    for panel in panels:
+        (room,) = (one["refId"] for one in panel["targets"] if table.FORECAST_ROOM.name in one["expr"])
+        (look,) = panel["fieldConfig"]["overrides"]
+        assert look["matcher"] == {"id": "byFrameRefID", "options": room}
+        assert look["properties"] == [{"id": "custom.lineStyle", "value": {"fill": "dash", "dash": [8, 6]}}]
 
 
 def test_panels_lie_side_by_side_and_none_on_another() -> None:

@@ -20,6 +20,8 @@ from tests.predictor.telemetry import examples
 
 TARGET = examples.target()
 KEY = TARGET.key
+STEADY = dataclasses.replace(examples.forecast(345.0), steady={0.5: 120.0, 0.95: 300.0})
+ROOMY = dataclasses.replace(examples.PLANS, outlooks={Signal.IN_FLIGHT: (STEADY, examples.forecast(645.0))})
 
 
 def value(metrics: Metrics, name: str, **labels: str) -> float | None:
@@ -35,7 +37,7 @@ def everything() -> Metrics:
     metrics.readings(TARGET, {Signal.ARRIVALS: Known(8, 990), Signal.WAITING: Unknown(Cause.STALE)}, now=1000.0)
     metrics.workload(TARGET, dataclasses.replace(examples.STUCK, rival="argocd-controller"))
     metrics.warm_up(TARGET, 80.0, measured=True)
-    metrics.plans(TARGET, examples.PLANS)
+    metrics.plans(TARGET, ROOMY)
     metrics.decision(TARGET, examples.decision())
     metrics.row(examples.entry())
     metrics.journal(lost=0)
@@ -107,6 +109,22 @@ def test_forecast_and_plan_are_shown_by_horizon() -> None:
     assert value(metrics, "plan_replicas", target=KEY, horizon="raising", need="arrivals") == 3  # 100 / 40
 
 
+def test_room_is_shown_beside_the_forecast_while_it_is_planned_for_and_goes_when_the_forecast_is_followed() -> None:
+    metrics = Metrics()
+    metrics.targets([TARGET])
+    metrics.plans(TARGET, ROOMY)
+    about = {"target": KEY, "signal": "in_flight", "quantile": "0.95"}
+    assert value(metrics, "forecast_quantile", **about, horizon="raising") == 150
+    assert value(metrics, "forecast_room", **about, horizon="raising") == 300
+    assert value(metrics, "forecast_room", **about, horizon="lowering") is None
+    metrics.plans(TARGET, examples.PLANS)
+    assert value(metrics, "forecast_room", **about, horizon="raising") is None
+    assert value(metrics, "forecast_quantile", **about, horizon="raising") == 150
+    metrics.plans(TARGET, ROOMY)
+    metrics.targets([])
+    assert value(metrics, "forecast_room", **about, horizon="raising") is None
+
+
 def test_what_became_of_the_forecasts_is_shown_by_quantile_and_counted() -> None:
     metrics = everything()
     about = {"target": KEY, "signal": "in_flight"}
@@ -131,6 +149,7 @@ def test_without_a_forecast_or_a_plan_the_old_figures_go() -> None:
     assert value(metrics, "forecast_level", **about) is None
     assert value(metrics, "forecast_quality", **about, quality="young") is None
     assert value(metrics, "forecast_quantile", **about, horizon="raising", quantile="0.95") is None
+    assert value(metrics, "forecast_room", **about, horizon="raising", quantile="0.95") is None
     assert value(metrics, "plan_replicas", target=KEY, horizon="raising", need="in_flight") is None
     assert value(metrics, "plan_replicas", target=KEY, horizon="lowering", need="in_flight") == 4
 
