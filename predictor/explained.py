@@ -254,7 +254,7 @@ def _forecasts(record: Record) -> Iterator[tuple[str, ...]]:
                 told = f"{one['quality']}, level {one['level']:.4g}, within {one['horizon']:.0f} s: {quantiles}"
                 yield signal, horizon, told
                 if one.get("steady"):
-                    yield signal, "", f"room kept all the time: {_quantiles(one['steady'])}"
+                    yield signal, "", f"planned for instead, room kept all the time: {_quantiles(one['steady'])}"
 
 
 def _quantiles(values: Mapping[str, float]) -> str:

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from models.capacity import limits, sizing
-from models.forecasting.forecast import Forecast
+from models.forecasting.forecast import Forecast, Outlook
 from models.policy import floor, planning
 from models.policy.context import Context, FloorSettings
 from models.policy.decision import Decision
+from models.signals import Signal
 from predictor import deciding, learning
-from predictor.board import Basis, Entry
+from predictor.board import Basis, Entry, Plans
 from predictor.ports import Workload
 from predictor.telemetry import snapshot
 
@@ -102,9 +103,13 @@ def _changes(entry: Entry, basis: Basis) -> Iterator[tuple[str, Context, FloorSe
 
 
 def _of_load(entry: Entry, context: Context) -> Iterator[tuple[str, Context]]:
-    workload = entry.workload
-    for probability, planned in _at_quantiles(entry):
-        yield f"at quantile {probability:g}", dataclasses.replace(context, raising=planned)
+    workload, plans = entry.workload, entry.plans
+    if plans and plans.raising is context.raising:  # not too old, and no engine stalled
+        for probability, planned in _at_quantiles(entry, plans):
+            yield f"at quantile {probability:g}", dataclasses.replace(context, raising=planned)
+        for raising, lowering in _following(entry, plans):
+            change = "following the forecast, no room kept"
+            yield change, dataclasses.replace(context, raising=raising, lowering=lowering)
     if isinstance(workload, Workload):
         calm = deciding.reacting(entry, workload, with_backlog=False)
         yield "without the backlog", dataclasses.replace(context, reacting=calm)
@@ -112,18 +117,32 @@ def _of_load(entry: Entry, context: Context) -> Iterator[tuple[str, Context]]:
     yield "without the load of this moment", dataclasses.replace(context, reacting=SILENT)
 
 
-def _at_quantiles(entry: Entry) -> Iterator[tuple[float, sizing.Planned]]:
+def _at_quantiles(entry: Entry, plans: Plans) -> Iterator[tuple[float, sizing.Planned]]:
     """Raising plans at the other probabilities that were forecast."""
-    plans, objectives = entry.plans, entry.objectives
-    if plans is None:
-        return
     outlooks = {signal: raising for signal, (raising, _) in plans.outlooks.items()}
     known = {q for one in outlooks.values() if isinstance(one, Forecast) for q in one.quantiles}
-    for probability in sorted(known - {objectives.raise_quantile}):
+    for probability in sorted(known - {entry.objectives.raise_quantile}):
+        yield probability, _planned(entry, plans, outlooks, probability=probability)
+
+
+def _following(entry: Entry, plans: Plans) -> Iterator[tuple[sizing.Planned, sizing.Planned]]:
+    """The raising and the lowering plan by what was forecast, where room is planned for instead."""
+    objectives = entry.objectives
+    if any(isinstance(one, Forecast) and one.steady for pair in plans.outlooks.values() for one in pair):
+        raising, lowering = ({s: _without_room(pair[i]) for s, pair in plans.outlooks.items()} for i in (0, 1))
         yield (
-            probability,
-            planning.plan_for(outlooks, profile=objectives.profile, probability=probability, duration=plans.duration),
+            _planned(entry, plans, raising, probability=objectives.raise_quantile),
+            _planned(entry, plans, lowering, probability=objectives.lower_quantile),
         )
+
+
+def _without_room(outlook: Outlook) -> Outlook:
+    return dataclasses.replace(outlook, steady={}) if isinstance(outlook, Forecast) else outlook
+
+
+def _planned(entry: Entry, plans: Plans, outlooks: Mapping[Signal, Outlook], *, probability: float) -> sizing.Planned:
+    profile = entry.objectives.profile
+    return planning.plan_for(outlooks, profile=profile, probability=probability, duration=plans.duration)
 
 
 def _of_limits(entry: Entry, context: Context) -> Iterator[tuple[str, Context]]:

@@ -13,12 +13,13 @@ from models.capacity.mix import Mix
 from models.capacity.profile import Profile
 from models.capacity.sizes import LoadTest, Sizes
 from models.capacity.trusting import Source
-from models.forecasting.forecast import Forecast
+from models.forecasting.forecast import Forecast, Quality
+from models.policy import floor, planning
 from models.signals import Cause, Signal, Unknown
 from predictor import explained, explaining
 from predictor.board import Entry
 from predictor.targets import GpuLimits
-from predictor.telemetry import pages
+from predictor.telemetry import pages, snapshot
 from tests.fakes.world import CALM
 from tests.predictor.decided import NOW, decide, row
 from tests.predictor.telemetry import examples
@@ -146,21 +147,66 @@ def test_what_was_written_before_it_was_said_whether_sizes_are_known_can_be_show
     assert "outputs of 200 tokens; as of late" in out.getvalue()
 
 
-def test_room_that_is_kept_all_the_time_is_told_beside_the_forecast() -> None:
+def roomy() -> Entry:
+    """A target for which room is planned for over the warm-up: 300 in flight where the forecast has 230."""
     entry = row()
     assert entry.plans is not None
     raising, lowering = entry.plans.outlooks[Signal.IN_FLIGHT]
     assert isinstance(raising, Forecast)
     steady = dataclasses.replace(raising, steady={0.5: 110.0, 0.95: 300.0})
-    entry.plans = dataclasses.replace(entry.plans, outlooks={Signal.IN_FLIGHT: (steady, lowering)})
+    planned = planning.plan_for(
+        {Signal.IN_FLIGHT: steady}, profile=entry.objectives.profile, probability=0.95, duration=entry.plans.duration
+    )
+    entry.plans = dataclasses.replace(
+        entry.plans, outlooks={Signal.IN_FLIGHT: (steady, lowering)}, raising=planned, lowering=planned
+    )
     decide(entry, now=NOW)
-    record = explaining.explain(entry)
+    return entry
+
+
+def test_room_that_is_planned_for_is_told_beside_the_forecast() -> None:
+    record = explaining.explain(roomy())
     assert record is not None
     out = io.StringIO()
     explained.show(record, rich.console.Console(file=out, width=200, color_system=None), zone=dt.UTC)
-    assert "room kept all the time: p50 110, p95 300" in out.getvalue()
-    assert out.getvalue().count("room kept") == 1
-    assert what_if(entry)["at quantile 0.5"] == 3
+    assert "p95 230" in out.getvalue()
+    assert "planned for instead, room kept all the time: p50 110, p95 300" in out.getvalue()
+    assert out.getvalue().count("room kept all the time") == 1
+    assert "in_flight 300 at 40 a replica (binding)" in out.getvalue()
+
+
+def test_what_would_have_changed_it_keeps_room_as_the_plan_does_and_says_what_following_would_have_given() -> None:
+    entry = roomy()
+    assert entry.decision is not None
+    assert entry.decision.replicas == 8  # 300 at 40 a replica
+    assert what_if(entry)["at quantile 0.5"] == 3  # 110, not the forecast's 130
+    assert what_if(entry)["following the forecast, no room kept"] == 6
+    assert "following the forecast, no room kept" not in what_if(row())
+
+
+def test_a_forecast_too_old_to_be_planned_for_is_not_said_to_have_changed_anything() -> None:
+    entry = roomy()
+    decide(entry, now=NOW + 3600)
+    assert not [change for change in what_if(entry) if "quantile" in change or "following" in change]
+
+
+def test_what_was_written_down_makes_the_same_plan_and_decision_again() -> None:
+    entry = roomy()
+    record = json.loads(json.dumps(pages.plain(explaining.explain(entry))))
+    told = record["plans"]["forecasts"]["in_flight"]["raising"]
+    bounds = {name: {float(q): value for q, value in told[name].items()} for name in ("quantiles", "steady")}
+    again = Forecast(told["issued_at"], told["horizon"], told["level"], quality=Quality(told["quality"]), **bounds)
+    planned = planning.plan_for(
+        {Signal.IN_FLIGHT: again},
+        profile=entry.objectives.profile,
+        probability=entry.objectives.raise_quantile,
+        duration=record["plans"]["duration"],
+    )
+    assert snapshot.planned(planned) == record["plans"]["raising"]
+    assert entry.basis is not None
+    context = dataclasses.replace(entry.basis.context, raising=planned)
+    made, _ = floor.decide(context, entry.basis.settings, entry.basis.memory)
+    assert made == entry.decision
 
 
 def test_everything_is_plain_data_with_ages() -> None:
