@@ -103,6 +103,11 @@ class Replayed:
         return int(self.origins[1] - self.origins[0]) if len(self.origins) > 1 else 1
 
     @property
+    def kept(self) -> Floats:
+        """The room, shape (n, q), where it is planned for instead of the bounds; NaN where the bounds are."""
+        return np.where(np.isclose(self.room, self.bounds, rtol=1e-9, atol=0.0), np.nan, self.room)
+
+    @property
     def scored(self) -> Floats:
         """What came, where it counts; NaN elsewhere."""
         return np.where(np.arange(len(self.came)) >= self.scored_from, self.came, np.nan)

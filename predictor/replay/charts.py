@@ -73,21 +73,34 @@ def band(one: Replayed, *, thin: int, absolute: bool) -> str:
     """What was forecast against what came, and where scores begin."""
     times = one.times * 1000
     axis = Axis(times[0], one.every * one.series.step * 1000 * thin, thin, times[-1], absolute)
-    drawn = [q for q in BAND if q in one.probabilities] or list(one.probabilities[-4:])
     figure = go.Figure()
-    for i, q in enumerate(drawn):
+    for i, q in enumerate(_drawn(one)):
         curve = one.bounds[:, one.probabilities.index(q)]
         fill = {"fill": "tonexty", "fillcolor": SHADES[min(i - 1, 2)]} if i else {}
-        thick = {"line": {"width": 1.6 if q == drawn[-2] else 0.8}} if i else {"line": {"width": 0.6}}
+        thick = {"line": {"width": 1.6 if q == thickest(one) else 0.8}} if i else {"line": {"width": 0.6}}
         figure.add_trace(axis.line(curve, name=f"p{q * 100:g}", color=BLUE, **fill, **thick))
+    kept = one.kept[:, one.probabilities.index(thickest(one))]
+    if not np.isnan(kept).all():
+        name = f"room planned for instead of p{thickest(one) * 100:g}"
+        figure.add_trace(axis.line(kept, name=name, color=GREEN, line={"dash": "dash", "width": 1.8}))
     figure.add_trace(axis.line(one.came, name="came", color=ORANGE))
     figure.add_trace(axis.line(one.level, name="level", color=GREY, visible="legendonly"))
     begins = one.times[min(one.scored_from, len(one.times) - 1)] * 1000
     figure.add_vline(x=begins, line={"dash": "dot", "color": GREY, "width": 1})
-    high = np.nanmax([np.nanmax(one.came, initial=0.0), *one.bounds[one.scored_from :, -1]])
+    seen = slice(one.scored_from, None)
+    high = np.nanmax([np.nanmax(one.came, initial=0.0), *one.bounds[seen, -1], *kept[seen]])
     figure.update_yaxes(range=[0, 1.05 * float(high) or 1.0])  # the first forecasts, still cold, may reach far above
     figure.update_xaxes(axis.layout)
     return _json(figure, y=UNITS.get(str(one.key[1]), str(one.key[1])), time=True)
+
+
+def _drawn(one: Replayed) -> list[float]:
+    return [q for q in BAND if q in one.probabilities] or list(one.probabilities[-4:])
+
+
+def thickest(one: Replayed) -> float:
+    """The probability whose curve stands out in the band, and whose room is drawn beside it."""
+    return _drawn(one)[-2:][0]
 
 
 def by_hour(scores: Scores) -> str:

@@ -81,6 +81,7 @@ def _rows(one: Replayed) -> pd.DataFrame:
             "quality": one.quality,
             "level": one.level,
             **{f"p{q * 100:g}": one.bounds[:, i] for i, q in enumerate(one.probabilities)},
+            **{f"room_p{q * 100:g}": one.kept[:, i] for i, q in enumerate(one.probabilities)},
             "came": one.came,
         }
     )
@@ -113,11 +114,16 @@ def html(outcome: Outcome) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Piece:
-    """One target, signal and warm-up, with its figures as JSON."""
+    """One target, signal and warm-up, with its figures as JSON.
+
+    `kept` is how often room is planned for instead of the forecast at the probability `room_at`: a share.
+    """
 
     scores: Scores
     span: str
     thin: int
+    kept: float
+    room_at: float
     band: str
     hours: str
     losses: str
@@ -142,6 +148,8 @@ def _pieces(outcome: Outcome) -> list[Piece]:
                 scores=scores,
                 span=_span(one, absolute=outcome.absolute),
                 thin=thin,
+                kept=float(np.mean(~np.isnan(one.kept[:, one.probabilities.index(charts.thickest(one))]))),
+                room_at=charts.thickest(one),
                 band=charts.band(one, thin=thin, absolute=outcome.absolute),
                 hours=charts.by_hour(scores),
                 losses=charts.loss_by_hour(scores),

@@ -1,5 +1,6 @@
 """The command as people use it: files in, a sentence and a report out, or a complaint and an exit code."""
 
+import dataclasses
 import re
 import subprocess
 import sys
@@ -73,6 +74,25 @@ def test_the_table_has_a_row_for_each_forecast_and_empty_cells_for_what_is_unkno
     assert list(rows.columns[:7]) == ["target", "signal", "warm_up_s", "horizon_s", "issued_at", "quality", "level"]
     assert rows["came"].isna().any()
     assert rows[rows.scored & rows.came.notna()].eval("came <= p99").mean() > 0.95
+
+
+def test_where_room_is_planned_for_the_page_says_how_often_and_the_table_by_how_much(outcome: report.Outcome) -> None:
+    scores = outcome.scores[0]
+
+    def with_room(more: float) -> report.Outcome:
+        room = scores.replayed.bounds.copy()
+        room[-288:] += more  # a quarter of the origins
+        replayed = dataclasses.replace(scores.replayed, room=room)
+        return dataclasses.replace(outcome, scores=[dataclasses.replace(scores, replayed=replayed)])
+
+    roomy, followed = with_room(5.0), with_room(0.0)
+    said = "of these moments a floor at p95 is planned for the dashed line"
+    assert f"At 25.0% {said}" in report.html(roomy)
+    rows = report.rows(roomy)
+    assert rows["room_p95"][:-288].isna().all()
+    np.testing.assert_allclose(rows["room_p95"][-288:], rows["p95"][-288:] + 5)
+    assert said not in report.html(followed)
+    assert report.rows(followed)["room_p95"].isna().all()
 
 
 def test_a_replica_that_nobody_described_is_assumed_and_that_is_noted(tmp_path: Path) -> None:
