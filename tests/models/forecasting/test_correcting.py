@@ -125,7 +125,7 @@ def temper(quantiles: tuple[float, ...], step: float) -> correcting.Temper:
 
 def test_quantiles_above_p90_react_more_and_forget_sooner_than_p90_and_those_below() -> None:
     found = temper((0.5, 0.8, 0.9, 0.95, 0.99), 120.0)
-    assert found.reaction.tolist() == [0.05, 0.05, 0.05, 0.18, 0.18]
+    assert found.reaction.tolist() == [0.05, 0.05, 0.05, 0.15, 0.15]
     assert found.keep.tolist() == [0.99, 0.99, 0.99, 0.985, 0.985]
 
 
@@ -147,7 +147,7 @@ def test_above_p90_three_hours_are_forgotten_alike_however_far_apart_origins_are
 
 def test_origins_closer_together_than_two_minutes_are_answered_as_those_at_two_minutes() -> None:
     near = correcting.Temper.of(Plan.of(ForecastSettings(quantiles=(0.9, 0.95), spacing=5.0), 5.0))
-    assert near.reaction.tolist() == [0.05, 0.18]
+    assert near.reaction.tolist() == [0.05, 0.15]
     assert near.keep.tolist() == [0.99, 0.985]
 
 
