@@ -107,7 +107,7 @@ def test_the_correction_does_not_depend_on_the_unit(seen: int, factor: float) ->
         assert scaled == pytest.approx(plain, rel=1e-12)
 
 
-@pytest.mark.parametrize(("seen", "limits"), [(correcting.GROWN, (2.5, 4.5, 11.8)), (0, (16, 18, 130))])
+@pytest.mark.parametrize(("seen", "limits"), [(correcting.GROWN, (2.5, 4.5, 9.8)), (0, (16, 18, 130))])
 def test_the_correction_of_each_quantile_has_an_end_however_often_it_is_missed(
     seen: int, limits: tuple[float, float, float]
 ) -> None:
