@@ -52,8 +52,8 @@ def _wanted(context: Context) -> int | None:
 
 
 def _unknown_since(context: Context, memory: Memory) -> float | None:
-    blind = bool(context.unknown or context.unsized) or isinstance(context.raising, sizing.NoPlan)
-    if not blind:
+    missing = any(isinstance(plan, sizing.NoPlan) for plan in (context.raising, context.lowering))
+    if not (context.unknown or context.unsized or missing):
         return None
     return memory.unknown_since if memory.unknown_since is not None else context.now
 

@@ -61,13 +61,15 @@ def answer_a_missed_objective(
 
     After the hold time one replica is added where none is on its way. A moment's miss is noise that costs more to
     answer than to bear. What a replica did shows only after its warm-up, so the next one takes another hold time.
-    It adds to what is there, which an autoscaler may have above the floor.
+    It adds to what is there, which an autoscaler may have above the floor. Where fewer are there than were asked for,
+    those that are missing are stuck: one more would be as well.
     """
     if not context.breach:
         return proposal
     there = context.supply.ready + context.supply.warming
+    enough = 0 < there and max(proposal.replicas, context.standing) <= there
     lasted = context.now - (context.now if memory.missed_since is None else memory.missed_since)
-    if lasted >= settings.hold and context.supply.warming == 0 and there > 0 and proposal.replicas <= there:
+    if lasted >= settings.hold and context.supply.warming == 0 and enough:
         note = f"{context.breach} for {lasted:.0f} s with {there} replicas"
         return Proposal(there + 1, Reason.RAISED_FOR_OBJECTIVE, note)
     if proposal.replicas < context.standing:

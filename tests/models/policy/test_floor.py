@@ -241,6 +241,16 @@ def test_an_objective_missed_for_the_hold_time_adds_one_replica_where_none_is_on
     assert decide(context(breach=MISSED, supply=Supply(ready=5, warming=1)), MISSING).replicas == 5
 
 
+def test_a_missed_objective_neither_adds_nor_takes_away_where_pods_that_were_asked_for_are_stuck() -> None:
+    for planned in (3, 8, 10):
+        stuck = context(
+            breach=MISSED, standing=10, supply=Supply(ready=5), raising=plan(planned), lowering=plan(planned)
+        )
+        decision = decide(stuck, MISSING)
+        assert decision.replicas == 10
+        assert planned == 10 or decision.reason is Reason.HELD_OBJECTIVE_MISSED
+
+
 def test_a_miss_that_has_not_lasted_adds_nothing_and_one_that_ended_begins_anew() -> None:
     begun = floor.decide(context(breach=MISSED), SETTINGS, LONG_AGO)[1]
     ended = floor.decide(context(now=NOW + 200), SETTINGS, begun)[1]

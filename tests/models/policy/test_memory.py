@@ -54,10 +54,11 @@ def test_a_number_that_was_needed_once_more_is_held_anew() -> None:
     [
         ({"unknown": UNKNOWN}, NOW),
         ({"raising": NO_PLAN}, NOW),
+        ({"lowering": NO_PLAN}, NOW),
         ({"unsized": "few were seen"}, NOW),
         ({}, None),
     ],
-    ids=["a signal", "the forecast", "the size of requests", "nothing"],
+    ids=["a signal", "the forecast", "the longer forecast", "the size of requests", "nothing"],
 )
 def test_it_is_remembered_since_when_something_is_unknown(changes: dict[str, object], since: float | None) -> None:
     assert remembered(context(**changes)).unknown_since == since

@@ -66,7 +66,7 @@ def test_the_bounds_always_hold(context: Context, numbers: FloorSettings, memory
 def test_nothing_is_lowered_on_unknown_before_the_time_to_live(
     context: Context, numbers: FloorSettings, memory: Memory
 ) -> None:
-    blind = bool(context.unknown or context.unsized) or context.raising == NO_PLAN or context.loading
+    blind = bool(context.unknown or context.unsized) or NO_PLAN in (context.raising, context.lowering) or context.loading
     since = memory.unknown_since if memory.unknown_since is not None else NOW
     decision, _ = floor.decide(context, numbers, memory)
     if blind and NOW - since < numbers.unknown_ttl:
@@ -80,6 +80,15 @@ def test_a_descent_is_at_most_one_step(context: Context, numbers: FloorSettings,
         allowed = max(numbers.step_down, context.standing * numbers.step_down_percent / 100)
         assert context.standing - decision.replicas <= allowed
         assert after.lowered_at == NOW
+
+
+@given(contexts(), settings, memories)
+def test_nothing_comes_down_while_an_objective_is_missed(
+    context: Context, numbers: FloorSettings, memory: Memory
+) -> None:
+    missed = dataclasses.replace(context, breach="ttft 9 s", maximum=max(context.maximum, context.standing))
+    decision, _ = floor.decide(missed, numbers, memory)
+    assert decision.replicas >= context.standing or decision.reason is Reason.DECAYED_ONE_STEP
 
 
 @given(contexts(), settings, memories, st.integers(0, 10))

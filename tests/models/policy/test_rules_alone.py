@@ -59,7 +59,7 @@ CASES: list[tuple[Rule, Context, Proposal, Memory, tuple[int, Reason, str]]] = [
     ),
     (
         rules.answer_a_missed_objective,
-        context(breach="ttft 9 s", supply=Supply(ready=1)),
+        context(breach="ttft 9 s", standing=1, supply=Supply(ready=1)),
         Proposal(1, Reason.AT_PLAN, "before"),
         MISSED,
         (2, Reason.RAISED_FOR_OBJECTIVE, "ttft 9 s for 300 s with 1 replicas"),
