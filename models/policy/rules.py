@@ -67,7 +67,7 @@ def answer_a_missed_objective(
     if not context.breach:
         return proposal
     there = context.supply.ready + context.supply.warming
-    enough = 0 < there and max(proposal.replicas, context.standing) <= there
+    enough = there > 0 and max(proposal.replicas, context.standing) <= there
     lasted = context.now - (context.now if memory.missed_since is None else memory.missed_since)
     if lasted >= settings.hold and context.supply.warming == 0 and enough:
         note = f"{context.breach} for {lasted:.0f} s with {there} replicas"

@@ -66,7 +66,9 @@ def test_the_bounds_always_hold(context: Context, numbers: FloorSettings, memory
 def test_nothing_is_lowered_on_unknown_before_the_time_to_live(
     context: Context, numbers: FloorSettings, memory: Memory
 ) -> None:
-    blind = bool(context.unknown or context.unsized) or NO_PLAN in (context.raising, context.lowering) or context.loading
+    blind = (
+        bool(context.unknown or context.unsized) or NO_PLAN in (context.raising, context.lowering) or context.loading
+    )
     since = memory.unknown_since if memory.unknown_since is not None else NOW
     decision, _ = floor.decide(context, numbers, memory)
     if blind and NOW - since < numbers.unknown_ttl:
