@@ -19,6 +19,7 @@ from predictor.outlooks import Outlooks, Pace
 from predictor.ports import Clock, Readings, Refused, SignalSource, Workload, Workloads, Written
 from predictor.targets import Mode, Target
 
+SIZES_SHARE = 0.05  # of the time, at most, in which a source that cannot tell is asked for sizes of requests
 RETRIED = (Cause.SOURCE_DOWN, Cause.PARTIAL)  # causes that pass; any other means that there is no history to be had
 
 Answers: TypeAlias = list[tuple[str, Signal, Series | Unknown]]
@@ -102,6 +103,7 @@ class Loops:
         self._places = itertools.count(1)  # what came first; a wall clock that is set back does not say
         self._loaded = False
         self._recalled: set[str] = set()  # keys of targets of which the source has told how large requests were
+        self._asked_for_sizes = float("-inf"), 0.0  # Unix time at which it was asked last, and for how long not again
 
     @property
     def loaded(self) -> bool:
@@ -178,10 +180,21 @@ class Loops:
         self._world.recorder.history(loaded=self._loaded)
 
     def _ask_for_sizes(self, *, now: float) -> recalling.Past:
-        """How large requests were, of targets for which that matters and was not answered yet."""
+        """How large requests were, of targets for which that matters and was not answered yet.
+
+        A source that takes minutes to say nothing must not make every slow tick late: plans grow too old to count.
+        """
+        asked_at, wait = self._asked_for_sizes
+        if self._loaded and 0 <= now - asked_at < wait:
+            return {}
         entries = [entry for key, entry in self.board.entries.items() if key not in self._recalled]
         targets = [entry.target for entry in entries if recalling.wanted(entry, loaded=self._loaded)]
-        return recalling.past(self._world.source, targets, now=now, lag=self._pace.rates_lag) if targets else {}
+        if not targets:
+            return {}
+        began = time.monotonic()
+        found = recalling.past(self._world.source, targets, now=now, lag=self._pace.rates_lag)
+        self._asked_for_sizes = now, (time.monotonic() - began) / SIZES_SHARE
+        return found
 
     def _recall(self, sizes: recalling.Past, *, now: float) -> None:
         """Goes on from them where they tell more than what was kept, or seen since the start."""

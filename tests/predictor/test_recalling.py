@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import threading
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -41,6 +42,7 @@ class Source(FakeSource):
         )
         self.asked: list[Signal] = []
         self.fails: set[Signal] = set()
+        self.takes = 0.0  # seconds until it fails
 
     def history(
         self, targets: Sequence[Target], signal: Signal, *, since: float, until: float, step: float
@@ -48,6 +50,7 @@ class Source(FakeSource):
         if step == recalling.STEP:
             self.asked.append(signal)
             if signal in self.fails:
+                threading.Event().wait(self.takes)
                 return {target.key: Unknown(Cause.SOURCE_DOWN, "too slow") for target in targets}
         return super().history(targets, signal, since=since, until=until, step=step)
 
@@ -183,6 +186,17 @@ def test_a_past_that_could_not_be_had_is_asked_for_again_until_sizes_are_known_o
     stage.pass_time(60)
     assert len(source.asked) == asked + 4
     assert stage.entry.sizes.output == pytest.approx(200, rel=0.02)
+
+
+def test_a_source_that_takes_long_to_fail_is_not_asked_at_every_tick_once_loads_are_known() -> None:
+    source = Source(rate=lambda time: 10.0 if time < BEGIN - 60 else 0.0)
+    source.fails, source.takes = {Signal.COMPLETIONS}, 1.6  # a twentieth of 32 s
+    stage = Stage(source, target=SIZED)
+    stage.pass_time(60)
+    assert stage.loops.loaded
+    assert len(source.asked) == 1
+    stage.pass_time(30)
+    assert len(source.asked) == 2
 
 
 def test_a_source_that_never_tells_is_not_asked_once_sizes_were_seen() -> None:
