@@ -46,6 +46,12 @@ def recommend(entry: Entry, *, at: float, old_after: float) -> Recommendation:
     age = at - entry.acted_at
     if age > old_after:
         return Withheld(f"the last decision is {age:.0f} s old, at most {old_after:.0f} s is told")
-    if decision.reason in OLD_NUMBERS:
+    if decision.reason in OLD_NUMBERS and not _held_for_sizes(entry, decision.reason):
         return Withheld(f"{decision.reason}: {decision.note}")
     return Recommended(decision.replicas)
+
+
+def _held_for_sizes(entry: Entry, reason: Reason) -> bool:
+    """Whether the number only waits for the sizes of requests: it is planned for, and the plan asks for less."""
+    context = entry.basis.context if entry.basis else None
+    return reason is Reason.HELD_UNKNOWN and context is not None and bool(context.unsized) and not context.unknown

@@ -7,14 +7,17 @@ from typing import Any
 import grpc
 import pytest
 
+from models.policy.context import FloorSettings, Memory
 from models.policy.decision import Decision, Reason
-from predictor.board import Board, Entry
+from models.signals import Cause, Signal
+from predictor.board import Basis, Board, Entry
 from predictor.errors import ListenError
 from predictor.ports import Refused
 from predictor.publishing import externalscaler_pb2 as messages
 from predictor.publishing import scaler
 from predictor.publishing.publisher import Publisher
 from tests.fakes.world import CALM
+from tests.models.policy.cases import context
 from tests.predictor.telemetry import examples
 
 TARGET = examples.target()
@@ -152,6 +155,19 @@ def test_an_old_decision_is_an_error_and_no_number(stage: Stage) -> None:
 def test_a_number_that_is_only_held_for_want_of_knowledge_is_an_error(stage: Stage, reason: Reason) -> None:
     stage.decide(7, reason, "in_flight source_down")
     assert withheld(stage) == (grpc.StatusCode.UNAVAILABLE, f"{TARGET.key}: {reason}: in_flight source_down")
+
+
+@pytest.mark.parametrize("unknown", [(), ((Signal.IN_FLIGHT, Cause.SOURCE_DOWN),)])
+def test_a_number_that_only_waits_for_the_sizes_of_requests_is_told(
+    stage: Stage, unknown: tuple[tuple[Signal, Cause], ...]
+) -> None:
+    stage.decide(7, Reason.HELD_UNKNOWN, "why")
+    held = context(unsized="3 of 30 seen", unknown=unknown)
+    stage.entry.basis = Basis(held, Memory(needed_at=0.0), FloorSettings())
+    if unknown:
+        assert withheld(stage)[0] is grpc.StatusCode.UNAVAILABLE
+    else:
+        assert stage.keda.metric()[1] == 7
 
 
 @pytest.mark.parametrize(
