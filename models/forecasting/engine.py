@@ -42,7 +42,7 @@ class Forecaster:
     What it returns depends on the histories given and on nothing else: no clock, no earlier calls, no names (a key only
     says which history goes on from which). What it keeps from one call to the next is what it would learn from the
     histories again: a fresh one agrees with one that followed tick by tick exactly while the history is shorter than
-    `learning.SETTLING` origins, two days. While it is shorter than eight days they differ by what the adaptive
+    `learning.settling` origins, two days or more. While it is shorter than eight days they differ by what the adaptive
     correction still remembers from before, faded to 5e-7. What lies further back than that weighs up to 1/256 in the
     regressions of one that followed, and cannot be learned again. A point once taken in is not read again for scores:
     when it is corrected later, only the level of now follows.
@@ -212,7 +212,7 @@ class Tick:
 
     def _advance(self, rows: Sequence[Lane], lanes: Lanes, done: int) -> None:
         """Take in everything after grid point `done`."""
-        settle_from = self.end // self.plan.every - learning.SETTLING
+        settle_from = self.end // self.plan.every - learning.settling(lanes, self.plan)
         pad = learning.margin(lanes, self.plan)
         chunk = CHUNK * self.plan.every
         block = self.block(rows, self.end - done + pad)

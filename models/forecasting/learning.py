@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from models.forecasting import conformal, correcting, levels, windows
+from models.forecasting import conformal, correcting, levels, steady, windows
 from models.forecasting.lanes import EXPERTS, LEVEL_INPUTS, NOISE_SPANS, PARTS, SOME, Halves, Ints, Lanes, Plan
 from models.forecasting.season import Ring
 from models.forecasting.steady import Present
@@ -61,6 +61,11 @@ def ring(lanes: Lanes, plan: Plan) -> Ring:
 def margin(lanes: Lanes, plan: Plan) -> int:
     """Points before the first new one that `advance` has to see."""
     return int(lanes.steps.max(initial=1)) + plan.every + 1
+
+
+def settling(lanes: Lanes, plan: Plan) -> int:
+    """Origins before now over which a replay follows the adaptive correction, and both bounds as they are judged."""
+    return max(SETTLING, plan.scores + int(plan.lag(lanes.steps).max(initial=1)) + 1)
 
 
 def advance(lanes: Lanes, plan: Plan, values: Floats, *, first: int, settle_from: int) -> None:
@@ -234,6 +239,8 @@ def measure(lanes: Lanes, plan: Plan, part: int, rows: Ints) -> None:
 
 def _measure(lanes: Lanes, plan: Plan, part: int, rows: Ints) -> None:
     if part > len(EXPERTS):
+        if plan.scores * plan.spacing < steady.WHOLE * steady.SPAN:
+            return  # a part of a day would take the afternoon for all there is
         maxima = lanes.steady.maxima[rows].astype(np.float32) * UNIT
         lanes.steady.measure(rows, maxima, plan.settings.quantiles)
         return

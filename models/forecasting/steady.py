@@ -22,7 +22,8 @@ STAYS = 300.0
 # On the traces of the benchmark it is .7 to 1.3 where nothing announces a surge, 1.4 to 15 elsewhere.
 ALL, NONE = 1.2, 1.35
 ROUNDING = 1e-3  # of maxima kept in half precision
-WHOLE = 0.9  # of the window: a part of a day would take the afternoon for all there is
+WHOLE = 0.9  # of the window that has to be known
+SPAN = 86400.0  # seconds that the window has to span: a part of a day would take the afternoon for all there is
 FOLLOWS, STAYS_PUT = 0, 1  # places in `bounds` and `costs`
 
 
@@ -128,12 +129,14 @@ class Steady:
         That is where it rose above the largest judged quantile within the last horizon, or lies above the least one on
         average: nobody has room for a new level who waits until it has become usual.
         """
+        # Less the rounding: 60 in flight at 6 a replica would need an eleventh one, and an idle target its first.
+        kept = self.quantiles / (1 + ROUNDING)
         judged = _judged(probabilities)
         if not judged:
-            return self.quantiles
+            return kept
         least, most = self.quantiles[:, judged[0]], self.quantiles[:, judged[-1]]
         outgrown = (present.most > most * (1 + ROUNDING)) | (present.lately > least)
-        return np.where(outgrown[:, None], np.fmax(self.quantiles, bands), self.quantiles)
+        return np.where(outgrown[:, None], np.fmax(kept, bands), kept)
 
 
 def _judged(probabilities: tuple[float, ...]) -> list[int]:

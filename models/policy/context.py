@@ -63,13 +63,15 @@ class Memory:
     Attributes:
         needed_at: last time at which the number that stood was needed (raised, or planned, or first seen).
         lowered_at: last step down.
-        unknown_since: since when signals are unknown; None while all are known.
+        unknown_since: since when signals or plans are unknown; None while all are known.
+        unsized_since: since when the size of requests is unknown; None while it is known, or of no matter.
         missed_since: since when an objective is missed, or was after the last replica was added for it; None while met.
     """
 
     needed_at: float
     lowered_at: float = float("-inf")
     unknown_since: float | None = None
+    unsized_since: float | None = None
     missed_since: float | None = None
 
 

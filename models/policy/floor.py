@@ -19,6 +19,7 @@ def decide(
     memory = dataclasses.replace(
         memory,
         unknown_since=_unknown_since(context, memory),
+        unsized_since=_unsized_since(context, memory),
         needed_at=_needed_at(context, memory),
         missed_since=_missed_since(context, memory),
     )
@@ -53,9 +54,16 @@ def _wanted(context: Context) -> int | None:
 
 def _unknown_since(context: Context, memory: Memory) -> float | None:
     missing = any(isinstance(plan, sizing.NoPlan) for plan in (context.raising, context.lowering))
-    if not (context.unknown or context.unsized or missing):
+    if not (context.unknown or missing):
         return None
     return memory.unknown_since if memory.unknown_since is not None else context.now
+
+
+def _unsized_since(context: Context, memory: Memory) -> float | None:
+    """Apart from signals: a target of few requests never knows their size, and its signals may get lost as well."""
+    if not context.unsized:
+        return None
+    return memory.unsized_since if memory.unsized_since is not None else context.now
 
 
 def _missed_since(context: Context, memory: Memory) -> float | None:

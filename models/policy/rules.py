@@ -114,7 +114,8 @@ def hold_when_blind(proposal: Proposal, context: Context, settings: FloorSetting
         return proposal
     named = ", ".join(f"{signal} {cause}" for signal, cause in context.unknown) or missing or unsized
     reason = Reason.HELD_NO_FORECAST if missing and not context.unknown else Reason.HELD_UNKNOWN
-    since = memory.unknown_since if memory.unknown_since is not None else context.now
+    since = memory.unknown_since if context.unknown or missing else memory.unsized_since
+    since = context.now if since is None else since
     if context.now - since < settings.unknown_ttl:
         return Proposal(context.standing, reason, named)
     plans = (context.raising, context.lowering, context.reacting)

@@ -11,7 +11,7 @@ from models.forecasting.engine import Forecaster
 from models.forecasting.forecast import Forecast
 from models.forecasting.lanes import Plan
 from models.forecasting.settings import ForecastSettings
-from models.forecasting.steady import ALL, NONE, WHOLE, Present, Steady
+from models.forecasting.steady import ALL, NONE, ROUNDING, WHOLE, Present, Steady
 from models.series import Floats, Series
 
 NAN = float("nan")
@@ -98,7 +98,8 @@ def test_what_is_planned_for_lies_between_the_two_grows_and_is_never_below_now(
     found = kept.planned(bounds, calm(levels.root(np.array(present))), PROBABILITIES)
     other = np.maximum(np.sort(steady), present)
     slack = 1e-6 * (1 + np.maximum(bounds, other))
-    assert (found >= np.minimum(bounds, other) - slack).all()
+    rounding = 2 * ROUNDING * (other + 1)
+    assert (found >= np.minimum(bounds, other) - rounding - slack).all()
     assert (found <= np.maximum(bounds, other) + slack).all()
     assert (np.diff(found) >= 0).all()
     assert (found >= present - 1e-9 * (1 + present)).all()
@@ -120,7 +121,7 @@ def planned(*, now: float, lately: float, most: float) -> list[float]:
 
 
 def test_a_load_within_what_the_last_day_tells_of_is_no_reason_to_follow() -> None:
-    assert planned(now=3, lately=5, most=6) == pytest.approx([4, 5, 6])
+    assert planned(now=3, lately=5, most=6) == pytest.approx([4, 5, 6], rel=ROUNDING)
 
 
 def test_a_load_that_has_outgrown_the_last_day_is_followed() -> None:
@@ -164,6 +165,37 @@ def test_a_load_that_tells_what_comes_is_followed() -> None:
     found = forecast(np.random.default_rng(3).poisson(wave).astype(float))
     assert not found.steady
     assert found.room(0.975) == found.at(0.975)
+
+
+def test_room_for_what_came_exactly_is_no_more_than_that() -> None:
+    rng = np.random.default_rng(3)
+    load = np.where(surges(rng) > 20, 60.0, 0.0)
+    found = forecast(load)
+    assert found.steady
+    assert 59.8 <= found.room(0.99) <= 60.0
+
+
+def test_scores_of_less_than_a_day_tell_nothing_of_surges() -> None:
+    for hours in (3, 18):
+        settings = ForecastSettings(score_window=hours * 3600.0)
+        series = {0: Series(0.0, 60.0, surges(np.random.default_rng(3)))}
+        (outlook,) = Forecaster(settings).update(series, horizons={0: (HORIZON,)})[0]
+        assert isinstance(outlook, Forecast)
+        assert not outlook.steady
+
+
+@pytest.mark.parametrize("days", [1, 3])
+def test_a_restart_finds_the_room_again_however_long_the_window(days: int) -> None:
+    settings, rng = ForecastSettings(score_window=days * 86400.0), np.random.default_rng(3)
+    load = np.concatenate([surges(rng), surges(rng)])
+    followed = Forecaster(settings)
+    for end in range(120, len(load) + 1, 120):
+        (before,) = followed.update({0: Series(0.0, 60.0, load[:end])}, horizons={0: (HORIZON,)})[0]
+    (after,) = Forecaster(settings).update({0: Series(0.0, 60.0, load)}, horizons={0: (HORIZON,)})[0]
+    assert isinstance(before, Forecast)
+    assert isinstance(after, Forecast)
+    assert before.steady
+    assert after.steady == pytest.approx(before.steady)
 
 
 def test_less_than_a_day_of_surges_is_followed() -> None:

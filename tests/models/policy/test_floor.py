@@ -148,9 +148,16 @@ def test_sizes_that_are_unknown_matter_only_where_the_number_would_come_down() -
 def test_after_a_long_time_without_knowing_sizes_it_comes_down_to_the_plan() -> None:
     lower = context(raising=plan(2), lowering=plan(2), unsized="few")
     _, memory = floor.decide(lower, SETTINGS, LONG_AGO)
-    assert memory.unknown_since == NOW
-    memory = dataclasses.replace(memory, unknown_since=NOW - 3600)
+    assert memory.unsized_since == NOW
+    memory = dataclasses.replace(memory, unsized_since=NOW - 3600)
     assert outcome(decide(lower, memory)) == (4, Reason.DECAYED_ONE_STEP)
+
+
+def test_sizes_that_were_never_known_shorten_no_hold_of_signals_that_get_lost() -> None:
+    memory = dataclasses.replace(LONG_AGO, unsized_since=NOW - 9999)
+    for lost in ({"unknown": ((Signal.IN_FLIGHT, Cause.SOURCE_DOWN),)}, {"raising": NO_PLAN}, {"lowering": NO_PLAN}):
+        lower = context(**{"raising": plan(2), "lowering": plan(2), "unsized": "few", **lost})
+        assert decide(lower, memory).replicas == 5
 
 
 def test_no_forecast_holds() -> None:

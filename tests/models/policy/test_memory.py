@@ -55,15 +55,22 @@ def test_a_number_that_was_needed_once_more_is_held_anew() -> None:
         ({"unknown": UNKNOWN}, NOW),
         ({"raising": NO_PLAN}, NOW),
         ({"lowering": NO_PLAN}, NOW),
-        ({"unsized": "few were seen"}, NOW),
+        ({"unsized": "few were seen"}, None),
         ({}, None),
     ],
-    ids=["a signal", "the forecast", "the longer forecast", "the size of requests", "nothing"],
+    ids=["a signal", "the forecast", "the longer forecast", "not the size of requests", "nothing"],
 )
 def test_it_is_remembered_since_when_something_is_unknown(changes: dict[str, object], since: float | None) -> None:
     assert remembered(context(**changes)).unknown_since == since
     before = dataclasses.replace(LONG_AGO, unknown_since=EARLIER)
     assert remembered(context(**changes), before).unknown_since == (since and EARLIER)
+
+
+def test_it_is_remembered_apart_since_when_the_size_of_requests_is_unknown() -> None:
+    before = dataclasses.replace(LONG_AGO, unknown_since=EARLIER, unsized_since=EARLIER)
+    assert remembered(context(unsized="few were seen")).unsized_since == NOW
+    assert remembered(context(unsized="few were seen"), before).unsized_since == EARLIER
+    assert remembered(context(unknown=UNKNOWN), before).unsized_since is None
 
 
 def test_it_is_remembered_since_when_an_objective_is_missed() -> None:

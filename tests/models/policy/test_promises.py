@@ -28,6 +28,7 @@ memories = st.builds(
     needed_at=st.floats(NOW - 5000, NOW),
     lowered_at=st.floats(NOW - 5000, NOW),
     unknown_since=st.one_of(st.none(), st.floats(NOW - 9000, NOW)),
+    unsized_since=st.one_of(st.none(), st.floats(NOW - 9000, NOW)),
     missed_since=st.one_of(st.none(), st.floats(NOW - 2000, NOW)),
 )
 
@@ -66,12 +67,10 @@ def test_the_bounds_always_hold(context: Context, numbers: FloorSettings, memory
 def test_nothing_is_lowered_on_unknown_before_the_time_to_live(
     context: Context, numbers: FloorSettings, memory: Memory
 ) -> None:
-    blind = (
-        bool(context.unknown or context.unsized) or NO_PLAN in (context.raising, context.lowering) or context.loading
-    )
-    since = memory.unknown_since if memory.unknown_since is not None else NOW
+    blind = bool(context.unknown) or NO_PLAN in (context.raising, context.lowering)
+    since = memory.unknown_since if blind else memory.unsized_since
     decision, _ = floor.decide(context, numbers, memory)
-    if blind and NOW - since < numbers.unknown_ttl:
+    if context.loading or ((blind or context.unsized) and NOW - (since or NOW) < numbers.unknown_ttl):
         assert decision.replicas >= context.standing
 
 
