@@ -89,7 +89,8 @@ class Steady:
         standing = bands[:, (slot - ago) % bands.shape[1]]
         standing[ago > stays[:, None]] = np.nan
         self.bounds[:, slot, FOLLOWS] = np.maximum(np.fmax.reduce(standing, axis=1), present.now[:, None])
-        steady = self._kept(bands[:, slot], present, probabilities)
+        # With its rounding: following a load that does not move costs nothing then, and is gone on with when it ends.
+        steady = self._kept(self.quantiles, bands[:, slot], present, probabilities)
         self.bounds[:, slot, STAYS_PUT] = np.maximum(steady, present.now[:, None])
 
     def score(self, came: Floats, probabilities: tuple[float, ...], *, slots: Ints, column: int) -> None:
@@ -119,24 +120,24 @@ class Steady:
             probabilities: of the quantiles.
         """
         share = self.share[:, None]
-        kept = levels.square(self._kept(levels.root(bounds), present, probabilities))
+        # Less the rounding: 60 in flight at 6 a replica would need an eleventh one, and an idle target its first.
+        exact = self.quantiles / (1 + ROUNDING)
+        kept = levels.square(self._kept(exact, levels.root(bounds), present, probabilities))
         steady = np.where(share > 0, np.maximum(kept, levels.square(present.now)[:, None]), bounds)
         return np.maximum.accumulate(share * steady + (1 - share) * bounds, axis=1)
 
-    def _kept(self, bands: Floats, present: Present, probabilities: tuple[float, ...]) -> Floats:
+    def _kept(self, steady: Floats, bands: Floats, present: Present, probabilities: tuple[float, ...]) -> Floats:
         """The steady bound, roots; at least the band where the load has outgrown what the last day tells of.
 
         That is where it rose above the largest judged quantile within the last horizon, or lies above the least one on
         average: nobody has room for a new level who waits until it has become usual.
         """
-        # Less the rounding: 60 in flight at 6 a replica would need an eleventh one, and an idle target its first.
-        kept = self.quantiles / (1 + ROUNDING)
         judged = _judged(probabilities)
         if not judged:
-            return kept
+            return steady
         least, most = self.quantiles[:, judged[0]], self.quantiles[:, judged[-1]]
         outgrown = (present.most > most * (1 + ROUNDING)) | (present.lately > least)
-        return np.where(outgrown[:, None], np.fmax(kept, bands), kept)
+        return np.where(outgrown[:, None], np.fmax(steady, bands), steady)
 
 
 def _judged(probabilities: tuple[float, ...]) -> list[int]:
