@@ -29,7 +29,10 @@ LATE = 8.0  # seconds after the rise for HPA, scheduler and kubelet on two busy 
 NEEDED = 6  # replicas that hold 40 in flight at 8 slots each, with one to spare
 ENOUGH, MOST = 5, 9  # replicas Ready that show the surge's pods come; the most that 40 in flight need at 6, and scatter
 QUEUE = 80  # requests that wait before the first pod of a surge is Ready; counted as demand they would take 10 replicas
-GRADED, FEW = 7, 2  # forecasts that are scored before they are compared, misses that may differ at each quantile, or a quarter of them
+GRADED, FEW = (
+    7,
+    2,
+)  # forecasts scored before they are compared; misses that may differ at a quantile, or a quarter of all
 HISTORY_STEP = 5.0  # of the service's configuration
 HPA = "system:serviceaccount:kube-system:horizontal-pod-autoscaler"
 
@@ -122,7 +125,7 @@ def check_grades(floorcast: Floorcast, heard: graded.Listener) -> None:
     """The service's metrics on its own forecasts are what a back-test of the same span finds, but for few misses.
 
     The service's newest points are means of what it read within a step, the back-test's are what Prometheus knew at the
-    beginning of it: half a step apart, which a jump or a request more at the bound can decide, for the median at any time.
+    beginning of it: half a step apart, which a jump or a request more can decide, of the median at any time.
     """
     waiting.until(
         lambda: all(graded.told(floorcast, signal).scored >= GRADED for signal in graded.SIGNALS),
