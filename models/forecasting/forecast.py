@@ -44,15 +44,9 @@ class Forecast:
             raise ValueError(f"horizon is {self.horizon!r} s: must be positive")
         if not self.quantiles:
             raise ValueError("quantiles are empty: a forecast needs at least one probability")
-        probabilities, values = zip(*sorted(self.quantiles.items()), strict=True)
-        if not (
-            probabilities[0] > 0 and probabilities[-1] < 1 and all(map(math.isfinite, values)) and min(values) >= 0
-        ):
-            raise ValueError(
-                f"quantiles are {self.quantiles!r}: probabilities lie in (0, 1), values are finite and >= 0"
-            )
-        if list(values) != sorted(values):
-            raise ValueError(f"quantiles are {self.quantiles!r}: values must not fall as the probability grows")
+        _check("quantiles", self.quantiles)
+        if self.steady:
+            _check("steady", self.steady)
 
     def at(self, probability: float) -> float:
         """The smallest forecast value whose probability is at least the one asked (the largest when none is).
@@ -64,6 +58,14 @@ class Forecast:
     def room(self, probability: float) -> float:
         """The load to plan for at a probability: as `at`, but of what to keep room for all the time where told."""
         return _at(self.steady or self.quantiles, probability)
+
+
+def _check(name: str, told: Mapping[float, float]) -> None:
+    probabilities, values = zip(*sorted(told.items()), strict=True)
+    if not (probabilities[0] > 0 and probabilities[-1] < 1 and all(map(math.isfinite, values)) and min(values) >= 0):
+        raise ValueError(f"{name} are {told!r}: probabilities lie in (0, 1), values are finite and >= 0")
+    if list(values) != sorted(values):
+        raise ValueError(f"{name} are {told!r}: values must not fall as the probability grows")
 
 
 def _at(values: Mapping[float, float], probability: float) -> float:

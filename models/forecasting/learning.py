@@ -7,7 +7,6 @@ import numpy as np
 from models.forecasting import conformal, correcting, levels, steady, windows
 from models.forecasting.lanes import EXPERTS, LEVEL_INPUTS, NOISE_SPANS, PARTS, SOME, Halves, Ints, Lanes, Plan
 from models.forecasting.season import Ring
-from models.forecasting.steady import Present
 from models.series import Floats
 
 YOUNG = 64  # scores up to which everything is solved anew at each origin
@@ -47,10 +46,10 @@ class View:
         inputs = np.concatenate([np.ones((*level.shape, 1)), np.nan_to_num(above), usual[..., :half]], axis=2)
         return cls(level, inputs, here[..., 4:6], usual[..., half:])
 
-    def present(self, i: int) -> Present:
+    def present(self, i: int) -> steady.Present:
         """What is seen at time number i, as the steady bound asks for it."""
         now, _, lately, most = (self.level[:, i] + self.inputs[:, i, k] for k in range(1, LEVEL_INPUTS))
-        return Present(now, lately, most)
+        return steady.Present(now, lately, most)
 
 
 def ring(lanes: Lanes, plan: Plan) -> Ring:

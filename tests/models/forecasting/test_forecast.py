@@ -22,12 +22,19 @@ def test_there_is_room_for_what_is_told_and_else_for_the_forecast() -> None:
     assert steady.at(0.9) == 2.0
 
 
-@pytest.mark.parametrize(
-    "quantiles", [{}, {0.0: 1.0}, {1.0: 1.0}, {0.5: -1.0}, {0.5: float("nan")}, {0.5: 2.0, 0.9: 1.0}]
-)
+NONSENSE: list[dict[float, float]] = [{0.0: 1.0}, {1.0: 1.0}, {0.5: -1.0}, {0.5: float("nan")}, {0.5: 2.0, 0.9: 1.0}]
+
+
+@pytest.mark.parametrize("quantiles", [{}, *NONSENSE])
 def test_nonsense_is_no_forecast(quantiles: dict[float, float]) -> None:
     with pytest.raises(ValueError, match="quantiles"):
         forecast(quantiles)
+
+
+@pytest.mark.parametrize("steady", NONSENSE)
+def test_nonsense_is_no_room_to_plan_for(steady: dict[float, float]) -> None:
+    with pytest.raises(ValueError, match="steady"):
+        dataclasses.replace(forecast({0.5: 1.0}), steady=steady)
 
 
 def test_a_horizon_is_positive() -> None:
