@@ -1,10 +1,9 @@
 """What was learned outlives the process: its file whole, damaged, old, shared, and a scenario with a restart in it."""
 
-import contextlib
 import dataclasses
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,80 +12,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from models.capacity import mix, observing, sizes
-from models.capacity.mix import Mix
-from models.capacity.observing import HALF_LIFE, Observer, Votes
+from models.capacity import observing
+from models.capacity.observing import HALF_LIFE, Votes
 from models.capacity.profile import Profile
-from models.capacity.sizes import LoadTest, Sizes
-from models.capacity.trusting import Learn
 from models.capacity.warmup import Start
 from predictor import kept
 from predictor.board import Board
-from predictor.cluster.warmups import KEPT, KEPT_LEFT, Remembered, WarmUps
-from predictor.keeping import FORGOTTEN, NAME, Keeping, Place
-from predictor.targets import Learning, Target
+from predictor.cluster.warmups import KEPT, KEPT_LEFT, Remembered
+from predictor.keeping import FORGOTTEN, NAME
+from predictor.targets import Learning
 from tests.fakes.stage import TARGET
-from tests.fakes.world import FakeClock
-
-LEARNS = dataclasses.replace(TARGET, learning=Learning(ttft=2.0, learn=Learn.BOTH))
-KEY, NOW = TARGET.key, FakeClock().now()
-VOTES = Votes(NOW, {observing.RATIO**30: (8.0, 1.0), observing.RATIO**42: (0.5, 6.0)})
-STARTS = Remembered(
-    NOW,
-    done=(Start(NOW - 900, NOW - 890, NOW - 700, NOW - 600, gpu="H100"), Start(NOW - 800, ready=NOW - 650)),
-    left=(Start(NOW - 400, left=NOW - 300),),
-    warming={"u2": Start(NOW - 50, NOW - 49)},
-    settled=frozenset({"u0", "u1"}),
-)
-
-
-def sized(**changes: float) -> Profile:
-    """A profile of load tests, of which the last differs by `changes`."""
-    last = {"prompt": 2000, "output": 200, "throughput": 2.0, "concurrency": 30, **changes}
-    tests = [LoadTest(Sizes(1000, output), 4 * 200 / output, 40) for output in (200, 400)]
-    tests.append(LoadTest(Sizes(last["prompt"], last["output"]), last["throughput"], last["concurrency"]))
-    return Profile(40, throughput=4, by_size=sizes.fitted(tests))
-
-
-def planned_for(profile: Profile) -> Target:
-    return dataclasses.replace(LEARNS, objectives=dataclasses.replace(TARGET.objectives, profile=profile))
-
-
-SIZED = planned_for(sized())
-MIX = Mix(NOW, 60.0, prompt=4.5e6, output=9e5, taken=1500.0, served=1400.0)
-
-
-class Process:
-    """One process: a board, what is known of starts, and the file."""
-
-    def __init__(
-        self, folder: Path, *targets: Target, at: float = NOW, host: str = "pod-a", leads: bool = True
-    ) -> None:
-        self.clock, self.leads = FakeClock(at), leads
-        self.board, self.starts = Board(targets or (LEARNS,)), WarmUps()
-        place = Place(lambda: contextlib.nullcontext(self.board), self.starts, lambda: self.leads, self.clock)
-        self.keeping = Keeping(folder, place, writer=host)
-        self.keeping.give(self.board)
-
-    def learns(self, votes: Votes = VOTES, starts: Remembered = STARTS) -> "Process":
-        self.board.entries[KEY].observers = {"H100": Observer(objective=2.0, votes=votes)}
-        self.starts = WarmUps()
-        self.starts.recall(KEY, starts)
-        self.keeping._place = dataclasses.replace(self.keeping._place, starts=self.starts)
-        return self
-
-    def saves(self) -> "Process":
-        self.keeping.save()
-        return self
-
-    @property
-    def votes(self) -> Mapping[str, Votes | None]:
-        return {replica: observer.votes() for replica, observer in self.board.entries[KEY].observers.items()}
-
-
-def learned(folder: Path, **more: Any) -> Process:  # noqa: ANN401  (as of Process)
-    return Process(folder, **more).learns().saves()
-
+from tests.predictor.processes import KEY, LEARNS, NOW, STARTS, VOTES, Process, learned, sized
 
 # ----------------------------------------------------------------------------------------------------- there and back
 
@@ -181,80 +117,6 @@ def test_other_figures_of_a_replica_or_another_objective_take_over_the_warm_ups_
     after = Process(tmp_path, dataclasses.replace(LEARNS, **change))
     assert after.votes == {}
     assert after.starts.remembered(KEY) == STARTS
-
-
-@pytest.mark.parametrize(
-    "change", [{"throughput": 1.5}, {"concurrency": 25}, {"prompt": 1900}, {"output": 210}, {"prompt": 3000}]
-)
-def test_votes_of_other_load_tests_are_not_taken_over_and_sizes_of_requests_are(
-    tmp_path: Path, change: dict[str, float]
-) -> None:
-    """The figures of the first test are the same: a change of a later one alone counts."""
-    before = Process(tmp_path, SIZED).learns()
-    before.board.entries[KEY].mix = MIX
-    before.saves()
-    assert Process(tmp_path, SIZED).votes == {"H100": VOTES}
-    after = Process(tmp_path, planned_for(sized(**change)))
-    assert after.votes == {}
-    assert after.board.entries[KEY].mix is not None
-
-
-def test_load_tests_that_another_solver_fits_differently_in_the_last_digit_are_the_same(tmp_path: Path) -> None:
-    Process(tmp_path, SIZED).learns().saves()
-    fit = SIZED.objectives.profile.by_size
-    assert fit is not None
-    shifted = dataclasses.replace(fit, throughput=(fit.throughput[0] * (1 + 1e-14), fit.throughput[1]))
-    after = Process(tmp_path, planned_for(dataclasses.replace(SIZED.objectives.profile, by_size=shifted)))
-    assert after.votes == {"H100": VOTES}
-
-
-# -------------------------------------------------------------------------------------------------- sizes of requests
-
-
-def looked(folder: Path, seen: Mix | None = MIX, target: Target = SIZED) -> None:
-    before = Process(folder, target)
-    before.board.entries[KEY].mix = seen
-    before.saves()
-
-
-def test_sizes_of_requests_outlive_the_process_faded_by_the_time_that_nobody_looked(tmp_path: Path) -> None:
-    looked(tmp_path)
-    found = Process(tmp_path, SIZED, at=NOW + 300).board.entries[KEY]
-    assert found.mix == mix.recalled(MIX, now=NOW + 300)
-    assert found.sizes is not None
-    assert found.sizes.prompt == pytest.approx(3000, rel=0.05)
-    assert MIX.taken / 2 < found.mix.taken < MIX.taken
-
-
-def test_sizes_of_long_ago_are_no_better_than_those_tested(tmp_path: Path) -> None:
-    looked(tmp_path)
-    found = Process(tmp_path, SIZED, at=NOW + 5 * 86400).board.entries[KEY]
-    assert not mix.known(found.mix)
-    assert found.sizes is not None
-    assert found.sizes.prompt == pytest.approx(1000, rel=0.01)
-
-
-@pytest.mark.parametrize("after", [LEARNS, dataclasses.replace(SIZED, model="another")])
-def test_sizes_are_not_taken_over_where_they_do_not_matter_or_are_of_another_model(
-    tmp_path: Path, after: Target
-) -> None:
-    looked(tmp_path)
-    assert Process(tmp_path, after).board.entries[KEY].mix is None
-
-
-@pytest.mark.parametrize("seen", [None, dataclasses.replace(MIX, prompt=-1.0), dataclasses.replace(MIX, taken=1e300)])
-def test_sizes_that_no_file_can_hold_are_left_out_and_all_else_is_written(tmp_path: Path, seen: Mix | None) -> None:
-    before = Process(tmp_path, SIZED).learns()
-    before.board.entries[KEY].mix = seen
-    assert before.saves().keeping.problem == ""
-    after = Process(tmp_path, SIZED)
-    assert (after.votes, after.board.entries[KEY].mix) == ({"H100": VOTES}, None)
-
-
-def test_a_file_from_before_sizes_were_kept_is_read(tmp_path: Path) -> None:
-    learned(tmp_path)
-    assert "sizes" not in json.loads((tmp_path / NAME).read_text())["targets"][KEY]
-    assert Process(tmp_path).votes == {"H100": VOTES}
 
 
 def test_what_was_learned_on_another_gpu_is_not_planned_with(tmp_path: Path) -> None:
