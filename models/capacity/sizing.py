@@ -20,11 +20,15 @@ class NeedKind(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Need:
-    """Replicas one kind of demand asks for: demand / per_replica, rounded up; both in the unit of the kind."""
+    """Replicas one kind of demand asks for: demand / per_replica, rounded up; both in the unit of the kind.
+
+    `room` says that the demand is what came lately, for which room is kept, instead of what is forecast.
+    """
 
     kind: NeedKind
     demand: float
     per_replica: float
+    room: bool = False
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.demand) and self.demand >= 0):

@@ -1,13 +1,21 @@
 """From forecasts to the two plans of the floor."""
 
 import dataclasses
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping
 
 from models.capacity import sizing
 from models.capacity.profile import Profile
 from models.forecasting.forecast import Forecast, Outlook
 from models.policy.context import FloorSettings
 from models.signals import Signal
+
+SOURCES = {
+    sizing.NeedKind.IN_FLIGHT: Signal.IN_FLIGHT,
+    sizing.NeedKind.ARRIVALS: Signal.ARRIVALS,
+    sizing.NeedKind.PREFILL_TOKENS: Signal.TOKENS_IN,
+    sizing.NeedKind.DECODE_TOKENS: Signal.TOKENS_OUT,
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,9 +57,8 @@ def plan_for(
 
     Token rates alone make no plan: a saturated fleet cuts them off at what it can do.
     """
-    values = {
-        signal: outlook.room(probability) for signal, outlook in outlooks.items() if isinstance(outlook, Forecast)
-    }
+    forecasts = {signal: outlook for signal, outlook in outlooks.items() if isinstance(outlook, Forecast)}
+    values = {signal: outlook.room(probability) for signal, outlook in forecasts.items()}
     if not values.keys() & {Signal.IN_FLIGHT, Signal.ARRIVALS}:
         missing = {signal: outlook for signal, outlook in outlooks.items() if signal not in values}
         return sizing.NoPlan("; ".join(f"{signal}: {outlook}" for signal, outlook in missing.items()) or "no forecast")
@@ -62,4 +69,18 @@ def plan_for(
         tokens_in=values.get(Signal.TOKENS_IN),
         tokens_out=values.get(Signal.TOKENS_OUT),
     )
-    return sizing.plan(profile, load)
+    kept = {signal for signal, outlook in forecasts.items() if _keeps_room(outlook, probability)}
+    return _told(sizing.plan(profile, load), kept)
+
+
+def _keeps_room(outlook: Forecast, probability: float) -> bool:
+    """Whether something else than the forecast is planned for; where load has outgrown the room, it is the forecast."""
+    return bool(outlook.steady) and not math.isclose(outlook.room(probability), outlook.at(probability))
+
+
+def _told(planned: sizing.Planned, kept: Collection[Signal]) -> sizing.Planned:
+    """The plan, whose needs say where they are for room."""
+    if isinstance(planned, sizing.NoPlan) or not kept:
+        return planned
+    needs = (dataclasses.replace(need, room=SOURCES[need.kind] in kept) for need in planned.needs)
+    return sizing.Plan(tuple(needs))

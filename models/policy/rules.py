@@ -22,9 +22,19 @@ Rule = Callable[[Proposal, Context, FloorSettings, Memory], Proposal]
 
 
 def describe(plan: sizing.Plan) -> str:
-    """The binding need in words: "in_flight 192.0 at 40.0 a replica needs 5"."""
+    """The binding need in words: "in_flight 192.0 at 40 a replica needs 5"."""
     need = plan.binding
     return f"{need.kind} {need.demand:.1f} at {need.per_replica:g} a replica needs {need.replicas}"
+
+
+def _ahead(plan: sizing.Plan) -> str:
+    """The same with what it is for: a forecast, or room for what came lately."""
+    return f"{'room for' if plan.binding.room else 'forecast'} {describe(plan)}"
+
+
+def _longer_ahead(plan: sizing.Plan) -> str:
+    """The same over the longer horizon."""
+    return f"{'room over the longer horizon for' if plan.binding.room else 'longer forecast'} {describe(plan)}"
 
 
 def follow_the_plan(proposal: Proposal, context: Context, _settings: FloorSettings, _memory: Memory) -> Proposal:
@@ -33,13 +43,13 @@ def follow_the_plan(proposal: Proposal, context: Context, _settings: FloorSettin
     if isinstance(raising, sizing.NoPlan):
         return dataclasses.replace(proposal, reason=Reason.HELD_NO_FORECAST, note=raising.why)
     if raising.replicas > context.standing:
-        return Proposal(raising.replicas, Reason.RAISED_FOR_FORECAST, f"forecast {describe(raising)}")
+        return Proposal(raising.replicas, Reason.RAISED_FOR_FORECAST, _ahead(raising))
     if isinstance(lowering, sizing.NoPlan):
         return dataclasses.replace(proposal, reason=Reason.HELD_NO_FORECAST, note=lowering.why)
     wanted = max(raising.replicas, lowering.replicas)
     if wanted < context.standing:
-        return Proposal(wanted, Reason.LOWERED_ONE_STEP, f"longer forecast {describe(lowering)}")
-    return Proposal(context.standing, Reason.AT_PLAN, f"forecast {describe(raising)}")
+        return Proposal(wanted, Reason.LOWERED_ONE_STEP, _longer_ahead(lowering))
+    return Proposal(context.standing, Reason.AT_PLAN, _ahead(raising))
 
 
 def cover_the_backlog(proposal: Proposal, context: Context, _settings: FloorSettings, _memory: Memory) -> Proposal:

@@ -172,6 +172,7 @@ def test_room_that_is_planned_for_is_told_beside_the_forecast() -> None:
     assert "p95 230" in out.getvalue()
     assert "planned for instead, room kept all the time: p50 110, p95 300" in out.getvalue()
     assert out.getvalue().count("room kept all the time") == 1
+    assert "14:30:00 UTC: room for in_flight 300.0 at 40 a replica needs 8" in out.getvalue()
     assert "in_flight 300 at 40 a replica (binding)" in out.getvalue()
 
 

@@ -11,8 +11,8 @@ LONG_AGO = Memory(needed_at=NOW - 10_000)
 NO_PLAN = NoPlan("nothing is known")
 
 
-def plan(replicas: int) -> Plan:
-    return Plan((Need(NeedKind.IN_FLIGHT, replicas * 40.0, 40.0),))
+def plan(replicas: int, *, room: bool = False) -> Plan:
+    return Plan((Need(NeedKind.IN_FLIGHT, replicas * 40.0, 40.0, room=room),))
 
 
 def context(**changes: object) -> Context:

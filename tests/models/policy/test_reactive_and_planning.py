@@ -159,6 +159,7 @@ def test_room_that_is_kept_all_the_time_is_planned_for_instead_of_the_forecast()
     planned = planning.plan_for({Signal.ARRIVALS: steady}, profile=FOUR_A_SECOND, probability=0.95, duration=None)
     assert isinstance(planned, Plan)
     assert planned.binding.demand == 20.0
+    assert planned.binding.room
 
 
 LONG = Profile(concurrency=48, throughput=4, tokens_in=30_000, tokens_out=2_500)
@@ -178,6 +179,32 @@ def test_forecast_token_rates_are_needs_at_the_asked_quantile() -> None:
         (NeedKind.DECODE_TOKENS, 3),
     ]
     assert planned.binding.kind is NeedKind.PREFILL_TOKENS
+
+
+@pytest.mark.parametrize("roomy", [Signal.IN_FLIGHT, Signal.ARRIVALS, Signal.TOKENS_IN, Signal.TOKENS_OUT])
+def test_each_need_says_whether_it_is_for_room_or_for_a_forecast(roomy: Signal) -> None:
+    ahead = {Signal.IN_FLIGHT: 90, Signal.ARRIVALS: 8, Signal.TOKENS_IN: 96_000, Signal.TOKENS_OUT: 5_100}
+    outlooks = {signal: forecast(p95) for signal, p95 in ahead.items()}
+    outlooks[roomy] = dataclasses.replace(outlooks[roomy], steady={0.5: 0.5, 0.95: 0.75})  # less than forecast
+    planned = planning.plan_for(outlooks, profile=LONG, probability=0.95, duration=None)
+    assert isinstance(planned, Plan)
+    assert [need.room for need in planned.needs] == [signal is roomy for signal in ahead]
+
+
+def test_room_that_is_the_forecast_is_told_as_the_forecast() -> None:
+    """Where load has outgrown the room, the forecast is planned for, but for how roots are squared."""
+    outgrown = dataclasses.replace(forecast(8), steady={0.5: 1.0, 0.95: 8.0 + 1e-12, 0.99: 10.0})
+    told = [
+        planning.plan_for({Signal.ARRIVALS: outgrown}, profile=FOUR_A_SECOND, probability=q, duration=None)
+        for q in (0.95, 0.99)
+    ]
+    assert [plan.binding.room for plan in told if isinstance(plan, Plan)] == [False, True]
+
+
+def test_room_of_what_makes_no_need_is_no_plan() -> None:
+    roomy = {Signal.ARRIVALS: dataclasses.replace(forecast(8), steady={0.95: 20.0})}
+    none = planning.plan_for(roomy, profile=Profile(concurrency=40), probability=0.95, duration=None)
+    assert none == NoPlan("neither in-flight load nor arrivals with a duration are known")
 
 
 def test_token_rates_alone_are_no_plan_and_the_reason_is_what_is_missing() -> None:

@@ -41,6 +41,27 @@ CASES: list[tuple[Rule, Context, Proposal, Memory, tuple[int, Reason, str]]] = [
         (3, Reason.LOWERED_ONE_STEP, f"longer forecast {need(3)}"),
     ),
     (rules.follow_the_plan, context(), AT_REST, LONG_AGO, (5, Reason.AT_PLAN, f"forecast {need(5)}")),
+    (
+        rules.follow_the_plan,
+        context(raising=plan(6, room=True)),
+        AT_REST,
+        LONG_AGO,
+        (6, Reason.RAISED_FOR_FORECAST, f"room for {need(6)}"),
+    ),
+    (
+        rules.follow_the_plan,
+        context(raising=plan(2), lowering=plan(3, room=True)),
+        AT_REST,
+        LONG_AGO,
+        (3, Reason.LOWERED_ONE_STEP, f"room over the longer horizon for {need(3)}"),
+    ),
+    (
+        rules.follow_the_plan,
+        context(raising=plan(5, room=True)),
+        AT_REST,
+        LONG_AGO,
+        (5, Reason.AT_PLAN, f"room for {need(5)}"),
+    ),
     (rules.cover_the_backlog, context(reacting=plan(5)), AT_REST, LONG_AGO, (5, Reason.AT_PLAN, "before")),
     (
         rules.cover_the_backlog,
