@@ -46,10 +46,9 @@ def follow_the_plan(proposal: Proposal, context: Context, _settings: FloorSettin
         return Proposal(raising.replicas, Reason.RAISED_FOR_FORECAST, _ahead(raising))
     if isinstance(lowering, sizing.NoPlan):
         return dataclasses.replace(proposal, reason=Reason.HELD_NO_FORECAST, note=lowering.why)
-    wanted = max(raising.replicas, lowering.replicas)
-    if wanted < context.standing:
-        return Proposal(wanted, Reason.LOWERED_ONE_STEP, _longer_ahead(lowering))
-    return Proposal(context.standing, Reason.AT_PLAN, _ahead(raising))
+    wanted = min(max(raising.replicas, lowering.replicas), context.standing)
+    note = _ahead(raising) if raising.replicas >= wanted else _longer_ahead(lowering)
+    return Proposal(wanted, Reason.LOWERED_ONE_STEP if wanted < context.standing else Reason.AT_PLAN, note)
 
 
 def cover_the_backlog(proposal: Proposal, context: Context, _settings: FloorSettings, _memory: Memory) -> Proposal:
