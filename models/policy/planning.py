@@ -69,11 +69,11 @@ def plan_for(
         tokens_in=values.get(Signal.TOKENS_IN),
         tokens_out=values.get(Signal.TOKENS_OUT),
     )
-    kept = {signal for signal, outlook in forecasts.items() if _keeps_room(outlook, probability)}
+    kept = {signal for signal, outlook in forecasts.items() if keeps_room(outlook, probability)}
     return _told(sizing.plan(profile, load), kept)
 
 
-def _keeps_room(outlook: Forecast, probability: float) -> bool:
+def keeps_room(outlook: Forecast, probability: float) -> bool:
     """Whether something else than the forecast is planned for; where load has outgrown the room, it is the forecast."""
     return bool(outlook.steady) and not math.isclose(outlook.room(probability), outlook.at(probability))
 

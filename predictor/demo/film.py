@@ -5,7 +5,8 @@ from typing import Any
 
 from models.fleet import page, scorecard
 from models.fleet.deployment import Phase, Pod
-from models.forecasting.forecast import Forecast
+from models.forecasting.forecast import Forecast, Outlook
+from models.policy import planning
 from models.policy.decision import Decision
 from models.signals import Signal
 from predictor.board import Entry
@@ -41,6 +42,7 @@ class Frame:
         arrivals: requests per second over the last minute.
         band: probability -> requests per second that the largest minute of the horizon stays under; empty without one.
         ahead: the horizon of the band, seconds.
+        room: requests per second that are planned for instead of the band; None where the band is.
         floorcast: the fleet under Floorcast.
         hpa: the fleet under the plain HPA.
     """
@@ -49,6 +51,7 @@ class Frame:
     arrivals: float
     band: dict[str, float]
     ahead: float
+    room: float | None
     floorcast: Standing
     hpa: Standing
 
@@ -83,10 +86,22 @@ def unserved(card: scorecard.Scorecard) -> int:
 
 def band(entry: Entry) -> tuple[dict[str, float], float]:
     """The forecast of the arrivals over the warm-up horizon: quantiles and how far ahead (seconds)."""
-    outlook = entry.plans.outlooks[Signal.ARRIVALS][0] if entry.plans else None
+    outlook = _arrivals(entry)
     if not isinstance(outlook, Forecast):
         return {}, 0.0
     return {f"{q:g}": round(value, 3) for q, value in sorted(outlook.quantiles.items())}, outlook.horizon
+
+
+def room(entry: Entry) -> float | None:
+    """Arrivals that room is kept for over that horizon, at the raising quantile; None where the band is planned for."""
+    outlook, probability = _arrivals(entry), entry.objectives.raise_quantile
+    if not isinstance(outlook, Forecast) or not planning.keeps_room(outlook, probability):
+        return None
+    return round(outlook.room(probability), 3)
+
+
+def _arrivals(entry: Entry) -> Outlook | None:
+    return entry.plans.outlooks[Signal.ARRIVALS][0] if entry.plans else None
 
 
 def replicas(side: Autoscaled) -> list[dict[str, Any]]:

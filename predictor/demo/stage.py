@@ -179,6 +179,7 @@ class Stage:
             arrivals=round((ours.requests - before.floorcast.requests) / passed, 3) if before and passed else 0.0,
             band=quantiles,
             ahead=ahead,
+            room=film.room(self.entry),
             floorcast=ours,
             hpa=film.standing(self.hpa, floor=None),
         )

@@ -106,22 +106,39 @@ function shown() {
   return { now, range, visible };
 }
 
+/** The stretches of neighbours that `belongs` is true of. */
+function runs(list, belongs) {
+  const found = [];
+  list.forEach((one, i) => {
+    if (!belongs(one)) return;
+    if (i > 0 && belongs(list[i - 1])) found.at(-1).push(one);
+    else found.push([one]);
+  });
+  return found;
+}
+
 const largest = (values) => values.reduce((a, b) => Math.max(a, b), 0);
 
 function drawArrivals({ now, range, visible }) {
   const past = visible.filter((frame) => frame.t > 0);
   const made = frames.filter((frame) => frame.ahead && frame.t + frame.ahead >= range.from - 120);
-  const top = largest([...past.map((frame) => frame.arrivals), ...made.map((frame) => frame.band["0.99"])]);
+  const top = largest([...past.map((frame) => frame.arrivals), ...made.map((frame) => Math.max(frame.band["0.99"], frame.room ?? 0))]);
   const chart = new Chart(at("arrivals"), { ...range, top });
   for (const [low, high, opacity] of BANDS) {
     const edge = (q) => made.map((frame) => [frame.t + frame.ahead, frame.band[q]]);
     chart.between(edge(low), edge(high), { color: "band", opacity });
   }
+  const kept = runs(made, (frame) => frame.room !== null);
+  for (const run of kept) {
+    chart.line(run.map((frame) => [frame.t + frame.ahead, frame.room]), { color: "band", width: 1.6, dashed: true });
+  }
+  at("room-legend").hidden = !kept.length;
   chart.line(past.map((frame) => [frame.t, frame.arrivals]), { color: "ink", width: 1.5 });
   const last = frames.at(-1);
   if (!present.over) chart.mark(now, "now");
   const ahead = last.ahead ? `; forecast made ${clock(last.t)}: at most ${number(last.band["0.95"], 1)}/s with 95 % in the next ${number(last.ahead / 60, 1)} min` : "";
-  say("arrivals", `${number(last.arrivals, 1)} requests/s${ahead}`);
+  const room = last.room === null ? "" : `; room kept for ${number(last.room, 1)}/s instead`;
+  say("arrivals", `${number(last.arrivals, 1)} requests/s${ahead}${room}`);
 }
 
 function drawReplicas(id, side, { range, visible }) {

@@ -55,6 +55,12 @@ def test_the_page_and_all_it_needs_come_from_the_demo_itself(address: str) -> No
     assert not re.findall(r"(?:src|href)=\"https?:|import\(?['\"]https?:|url\(['\"]?https?:", scripts)
 
 
+def test_all_that_the_script_fills_in_is_on_the_page(address: str) -> None:
+    filled = set(re.findall(r'\bat\("([^"]+)"\)', get(f"{address}/app.js").text))
+    assert "room-legend" in filled
+    assert filled <= set(re.findall(r'id="([^"]+)"', get(f"{address}/").text))
+
+
 def test_the_state_has_both_fleets_the_band_and_the_last_decision(address: str) -> None:
     state = get(f"{address}/api/state").json()
     assert (state["over"], state["preparing"]) == (True, "")
@@ -64,6 +70,7 @@ def test_the_state_has_both_fleets_the_band_and_the_last_decision(address: str) 
     last = state["news"][-1]
     assert last["t"] == 900
     assert last["band"]["0.5"] <= last["band"]["0.95"]
+    assert last["room"] is None  # a day of scores tells whether room serves better
     assert last["floorcast"]["requests"] == last["hpa"]["requests"]
     assert {replica["state"] for replica in state["floorcast"]} <= {"ready", "warming", "draining", "pending"}
 
