@@ -21,7 +21,7 @@ import numpy as np
 import rich.console
 import rich.progress
 
-from benchmarks.scoreboard import contenders, plots, results, store, tables, traces, work
+from benchmarks.scoreboard import contenders, mistaken, plots, results, store, tables, traces, work
 from benchmarks.scoreboard.results import Board, Effort, Facts, Race
 from benchmarks.scoreboard.traces import Limits, Prepared
 from benchmarks.scoreboard.work import Job, Trace
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warm_ups = tuple(float(minutes) * 60 for minutes in asked.warm_ups.split(","))
     policies = tuple(filter(None, asked.policies.split(","))) or (SMOKE_POLICIES if asked.smoke else ())
     if asked.ablate:
-        policies = (contenders.REACTIVE_ONLY, *contenders.ablated())
+        policies = (contenders.REACTIVE_ONLY, *contenders.ablated(), *mistaken.by_name(contenders.RULES))
     board = race(every, warm_ups[: 1 if asked.smoke else None], policies, asked)
     if asked.json:
         asked.json.write_text(json.dumps(_figures(board.races), indent=1) + "\n", encoding="utf-8")
@@ -112,7 +112,7 @@ def _jobs(
     jobs = []
     for warm_up in warm_ups:
         for trace in ordered:
-            names = {*contenders.contenders(ready[trace.key], warm_up, None), contenders.OURS, *contenders.ablated()}
+            names = {*contenders.contenders(ready[trace.key], warm_up, None), *contenders.foreseeing()}
             first = (*contenders.CLAIRVOYANT, contenders.OURS)
             chosen = sorted(filter(wanted, names), key=lambda name: (name not in first, name))
             jobs += [Job(trace, warm_up, name, close=True) for name in chosen]

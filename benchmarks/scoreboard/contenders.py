@@ -3,6 +3,8 @@
 import dataclasses
 from collections.abc import Callable
 
+from benchmarks.scoreboard import mistaken
+from benchmarks.scoreboard.mistaken import Mistaken
 from benchmarks.scoreboard.traces import Prepared
 from models.fleet import profiles
 from models.peers import registry
@@ -45,6 +47,7 @@ def contenders(trace: Prepared, warm_up: float, foreseen: Foresight | None) -> d
         found[OURS] = _mine(OURS, trace, foreseen)
         for name, rule in zip(ablated(), RULES, strict=True):
             found[name] = _mine(name, trace, foreseen, without=rule)
+        found |= {each.name: _mistaken(each, trace, warm_up, foreseen) for each in mistaken.every(RULES)}
     knee = trace.knee
     found[REACTIVE_ONLY] = Contender(
         REACTIVE_ONLY, lambda headroom: ours.Floorcast(ours.objectives(knee, headroom), None, lead=warm_up), ours.KNOB,
@@ -56,7 +59,7 @@ def contenders(trace: Prepared, warm_up: float, foreseen: Foresight | None) -> d
 def names(asked: tuple[str, ...]) -> Callable[[str], bool]:
     """Which names are asked for: given ones, `all`, or the usual ones."""
     if asked == ("all",):
-        return lambda _: True
+        return lambda name: not name.startswith(mistaken.PREFIX)
     known = {*CLAIRVOYANT[::2], OURS}
     wanted = {*asked, *known} if asked else {*USUAL, *known, REACTIVE_ONLY}
     return lambda name: name in wanted
@@ -65,6 +68,16 @@ def names(asked: tuple[str, ...]) -> Callable[[str], bool]:
 def ablated() -> tuple[str, ...]:
     """Floorcast with each rule left out in turn."""
     return tuple(f"{ABLATED}{rule}" for rule in RULES)
+
+
+def foreseeing() -> tuple[str, ...]:
+    """Those who need a forecast."""
+    return (OURS, *ablated(), *mistaken.by_name(RULES))
+
+
+def is_ours(name: str) -> bool:
+    """Whether it is Floorcast, whole or in part, well told or wrongly."""
+    return name.startswith((OURS, mistaken.PREFIX))
 
 
 def family(name: str) -> str:
@@ -80,6 +93,14 @@ def _mine(name: str, trace: Prepared, foreseen: Foresight, *, without: str = "")
         return ours.Floorcast(ours.objectives(knee, headroom), foreseen, ttft=knee.objective, without=without)
 
     return Contender(name, make, ours.KNOB, tuple(ours.CAUTION), ours.HEADROOM, registry.SYNC)
+
+
+def _mistaken(each: Mistaken, trace: Prepared, warm_up: float, foreseen: Foresight) -> Contender:
+    """One setting only: whoever is told something wrong does not know how to set the knob for it."""
+    values = (ours.HEADROOM,)
+    return Contender(
+        each.name, lambda _: each.make(trace, foreseen, warm_up), ours.KNOB, values, ours.HEADROOM, registry.SYNC
+    )  # fmt: skip
 
 
 def _rival(rival: registry.Rival) -> Contender:

@@ -171,6 +171,32 @@ def summary(policy: str, among: Sequence[Race]) -> Summary:
     )
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Beside:
+    """A policy of a single run a trace beside another one.
+
+    Attributes:
+        missed: share of requests, mean over traces.
+        hours: replica-hours over the other's, geometric mean.
+        starts: replicas started, mean.
+    """
+
+    missed: float
+    hours: float
+    starts: float
+
+
+def beside(among: Sequence[Race], policy: str, other: str) -> Beside:
+    """One policy beside another, over races on which each was run once."""
+    mine, theirs = ([race.points[name][0] for race in among] for name in (policy, other))
+    ratios = [one.hours / another.hours for one, another in zip(mine, theirs, strict=True)]
+    return Beside(
+        sum(point.missed for point in mine) / len(mine),
+        frontier.geometric(ratios) or 0.0,
+        sum(point.starts for point in mine) / len(mine),
+    )
+
+
 def policies(among: Sequence[Race]) -> list[str]:
     """All policies, by what they cost at the first attainment; those that seldom get there last."""
     names = sorted({policy for race in among for policy in race.points})

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.scoreboard import near, results, sources, traces
+from benchmarks.scoreboard import contenders, mistaken, near, results, sources, traces
 from benchmarks.scoreboard.contenders import OURS
 from benchmarks.scoreboard.results import ATTAINMENTS, Board, Effort, Facts, Race
 from models.race.frontier import How
@@ -16,6 +16,12 @@ HALVES = ("development", "held out")
 ABLATED = """\
 The same races with one rule of `models/policy/rules.py` left out at a time; `floorcast-reactive` is without the
 forecast. Fewer traces reached is worse than a higher ratio."""
+
+MISTAKEN = """\
+The same at the default setting, where what Floorcast is told is wrong: each forecast half of what it was, none at all,
+a load test that found twice what a replica sustains. Share of requests that missed the objective, mean over the
+averaged traces; replica-hours over those with all the rules, geometric mean; replicas started, mean. A right forecast
+and a right load test leave the rules that answer their errors nothing to do."""
 
 INTRODUCTION = """\
 Every policy over every trace on the simulated fleet, each swept over its aggressiveness; rivals are tuned on the very
@@ -77,7 +83,26 @@ def ablated(board: Board) -> str:
                 found = results.summary(policy, halves[half])
                 cells.append(_ratio(found.ratios[ATTAINMENTS[0]], found.reached[ATTAINMENTS[0]], len(halves[half])))
         parts.append(_row(_name(policy), *cells))
+    for warm_up in warm_ups:
+        parts += _mistaken([race for race in races if race.warm_up == warm_up])
     return "\n".join(parts)
+
+
+def _mistaken(races: Sequence[Race]) -> Iterable[str]:
+    """What each rule does where something goes wrong, at one warm-up; nothing where that was not run."""
+    among = results.halves(races)["all"]
+    if not among or not all(
+        mistaken.Mistaken(mistake).name in race.points for race in among for mistake in mistaken.MISTAKES
+    ):
+        return
+    yield from ("", f"#### When something is wrong, warm-up {among[0].warm_up / 60:g} min", "", MISTAKEN, "")
+    yield _row("missed, hours, starts", *mistaken.MISTAKES)
+    yield _row(*["---"] * (1 + len(mistaken.MISTAKES)))
+    for rule in (mistaken.ALL_RULES, *contenders.RULES):
+        cells = (results.beside(among, mistaken.Mistaken(mistake, rule).name, mistaken.Mistaken(mistake).name)
+                 for mistake in mistaken.MISTAKES)  # fmt: skip
+        told = (f"{100 * each.missed:.2f} %, {each.hours:.2f}, {each.starts:.0f}" for each in cells)
+        yield _row(f"without {rule}" if rule else "**all the rules**", *told)
 
 
 def _effort(effort: Effort) -> str:

@@ -96,7 +96,7 @@ def _foreseen(kept: Store, trace: Trace, warm_up: float) -> Foresight | None:
 
 @functools.cache
 def _code(policy: str) -> str:
-    if policy.startswith(contenders.OURS):
+    if contenders.is_ours(policy):
         mine = ("models/race/ours.py", "models/race/foresight.py", "models/policy", "models/capacity")
         return store.version(*FLEET, *mine, "models/forecasting")
     return store.version(*FLEET, "models/peers")
@@ -118,7 +118,7 @@ def _quiet() -> Iterator[None]:
 def sweep(job: Job, folder: Path) -> list[dict[str, Any]]:
     """The points of one policy, as `sought` says; `took` is the seconds of a run made now, None of one made before."""
     kept, trace = Store(folder), _prepared(job.trace, folder)
-    foreseen = _foreseen(kept, job.trace, job.warm_up) if job.policy.startswith(contenders.OURS) else None
+    foreseen = _foreseen(kept, job.trace, job.warm_up) if contenders.is_ours(job.policy) else None
     contender = contenders.contenders(trace, job.warm_up, foreseen).get(job.policy)
     if contender is None:
         return []

@@ -11,11 +11,15 @@ import numpy as np
 import pytest
 
 from benchmarks.scoreboard import __main__ as scoreboard
-from benchmarks.scoreboard import contenders, near, plots, results, sources, tables, traces, work
+from benchmarks.scoreboard import contenders, mistaken, near, plots, results, sources, tables, traces, work
 from benchmarks.scoreboard.results import Board, Effort, Facts, Race
 from benchmarks.scoreboard.store import Store
 from benchmarks.scoreboard.traces import Limits
+from models.capacity import warmup
 from models.policy import rules
+from models.policy.context import Supply
+from models.policy.protocol import Observation
+from models.race.foresight import Foresight
 from models.race.frontier import Point
 
 TINY = Limits(hours=0.5, budget=4000)
@@ -238,6 +242,45 @@ def test_the_table_of_left_out_rules_names_each_and_stands_in_a_section_of_its_o
     tables.place(file, text, tables.ABLATION)
     assert "### Scoreboard" in file.read_text(encoding="utf-8")
     assert text in file.read_text(encoding="utf-8")
+
+
+def wrongly_told(missed: float, hours: float) -> Race:
+    """Each rule but the first costs as much as all of them under every mistake; the first misses twice as many."""
+    found = {"oracle": points((10, 0.01)), "floorcast": points((20, 0.01))}
+    for one in mistaken.every(contenders.RULES):
+        worse = one.without == contenders.RULES[0]
+        found[one.name] = points((hours * (0.5 if worse else 1.0), missed * (2 if worse else 1)))
+    return Race(facts(), 300.0, found)
+
+
+def test_the_table_of_mistakes_has_each_rule_beside_all_of_them() -> None:
+    text = tables.ablated(board(wrongly_told(0.02, 10.0), wrongly_told(0.04, 90.0)))
+    assert "#### When something is wrong, warm-up 5 min" in text
+    assert f"| missed, hours, starts | {' | '.join(mistaken.MISTAKES)} |" in text
+    assert f"| **all the rules** |{' 3.00 %, 1.00, 10 |' * len(mistaken.MISTAKES)}" in text
+    assert f"| without {contenders.RULES[0]} |{' 6.00 %, 0.50, 10 |' * len(mistaken.MISTAKES)}" in text
+    assert "mistaken:" not in text
+
+
+def test_mistakes_are_run_when_rules_are_left_out_and_not_as_policies_of_the_scoreboard() -> None:
+    names = set(mistaken.by_name(contenders.RULES))
+    assert names <= set(contenders.foreseeing())
+    assert not any(map(contenders.names(("all",)), names))
+    assert not any(map(contenders.names(()), names))
+    assert all(map(contenders.is_ours, names))
+
+
+def test_each_mistake_is_in_what_floorcast_is_told(trace: work.Trace, tmp_path: Path) -> None:
+    prepared = dataclasses.replace(work.prepare(trace, tmp_path), start=0.0)
+    horizons, load = warmup.horizons(300.0, interval=30.0, signal_age=15.0), np.full((9, 2), 40.0 * prepared.knee.rate)
+    foreseen = Foresight(0.0, 60.0, horizons, (0.5, 0.975), load, load)
+    made = {mistake: mistaken.Mistaken(mistake).make(prepared, foreseen, 300.0) for mistake in mistaken.MISTAKES}
+    seen = Observation(now=60.0, replicas=1, minimum=1, maximum=99, supply=Supply(1), readings={})
+    wanted = {mistake: policy.decide(seen).wanted for mistake, policy in made.items()}
+    whole = wanted[mistaken.AS_IT_IS]
+    assert whole is not None
+    assert wanted[mistaken.HALVED] == wanted[mistaken.OVERSTATED] == pytest.approx(whole / 2, abs=1)
+    assert wanted[mistaken.SILENT] is None
 
 
 def test_what_it_took_is_told_with_how_much_was_kept_from_earlier() -> None:
