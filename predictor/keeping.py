@@ -154,7 +154,7 @@ class Keeping:
                 kind=target.kind,
                 engine=target.engine,
                 model=target.model,
-                terms=learning.terms(target),
+                terms=kept.terms(learning.terms(target)),
                 starts=kept.starts(self._place.starts.remembered(target.key)),
                 votes=votes,
                 sizes=sizes,
@@ -173,12 +173,17 @@ class Keeping:
                 "what was learned before cannot be used, starting without", file=str(self._path), problem=problem
             )
             return {}
-        if found is None:
-            return {}
-        if found.writer == self._writer:
+        return self._taken(found) if found else {}
+
+    def _taken(self, found: kept.Found) -> dict[str, KeptTarget]:
+        file = found.file
+        if file.writer == self._writer:
             self._mine = _which(self._path)
-        targets = _of_late(found.targets, now=self._place.clock.now())
-        _log.info("what was learned before is known", targets=len(targets), too_old=len(found.targets) - len(targets))
+        if found.unknown:
+            told = "what was learned before has keys that this Floorcast does not know, going on without these"
+            _log.warning(told, file=str(self._path), keys=found.unknown)
+        targets = _of_late(file.targets, now=self._place.clock.now())
+        _log.info("what was learned before is known", targets=len(targets), too_old=len(file.targets) - len(targets))
         return targets
 
     def _give(self, entry: Entry, one: KeptTarget, *, now: float) -> None:
@@ -190,7 +195,7 @@ class Keeping:
             self._place.starts.recall(target.key, one.starts.remembered())
         if target.objectives.profile.by_size is not None and one.sizes is not None:
             entry.mix = mix.recalled(one.sizes.mix(), now=now)
-        if one.terms != learning.terms(target):
+        if one.terms.terms() != learning.terms(target):
             _log.info("other figures of its replicas than before, capacity learned anew", target=target.key)
         elif target.learning.ttft is not None:
             entry.observers = {

@@ -1,5 +1,6 @@
 """The file in which what was learned of the targets outlives the process: its shape, and how it is read and written."""
 
+import dataclasses
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from models.capacity.warmup import Start
 from predictor.cluster.warmups import Remembered
 from predictor.learning import Terms
 
+# Stays what it is where keys of the file, of a target or of its terms become more: an older Floorcast reads the rest.
 VERSION = 1
 LARGEST = 64_000_000  # bytes: two thousand targets that have had all the starts that are kept of one
 ABANDONED = 3600.0  # seconds after which nobody writes a file any more that was begun
@@ -32,6 +34,12 @@ class UnusableError(ValueError):
 
 class _Shape(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class _Growing(_Shape):
+    """Whose keys may become more; within the parts of a target one more may change what those beside it mean."""
+
+    model_config = pydantic.ConfigDict(extra="allow")
 
 
 class KeptStarts(_Shape):
@@ -79,7 +87,23 @@ class KeptMix(_Shape):
         return Mix(self.at, None, self.prompt, self.output, self.taken, self.served)
 
 
-class KeptTarget(_Shape):
+class KeptTerms(_Growing):
+    """As `predictor.learning.Terms`."""
+
+    ttft: float | None
+    concurrency: float
+    throughput: float | None = None
+    kv_tokens: float | None = None
+    tokens_in: float | None = None
+    tokens_out: float | None = None
+    by_size: tuple[float, ...] = ()
+
+    def terms(self) -> Terms:
+        """The terms."""
+        return Terms(**self.model_dump())
+
+
+class KeptTarget(_Growing):
     """What was learned of one target.
 
     Attributes:
@@ -97,13 +121,13 @@ class KeptTarget(_Shape):
     kind: str
     engine: str
     model: str
-    terms: Terms
+    terms: KeptTerms
     starts: KeptStarts | None = None
     votes: dict[str, KeptVotes] = {}
     sizes: KeptMix | None = None
 
 
-class KeptFile(_Shape):
+class KeptFile(_Growing):
     """All of it; `writer` is the host it was written on, which is a pod's name."""
 
     version: Literal[1]
@@ -111,10 +135,26 @@ class KeptFile(_Shape):
     targets: dict[str, KeptTarget]
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Found:
+    """A file that was read, less its keys of a newer Floorcast, whose names are in `unknown`.
+
+    Votes that were cast under terms of which one is not known are left out as well.
+    """
+
+    file: KeptFile
+    unknown: tuple[str, ...]
+
+
 class _Versioned(pydantic.BaseModel):
     """All that is expected of a file of any version."""
 
     version: object = None
+
+
+def terms(given: Terms) -> KeptTerms:
+    """Those of a target, for the file."""
+    return KeptTerms(**dataclasses.asdict(given))
 
 
 def starts(known: Remembered | None) -> KeptStarts | None:
@@ -146,7 +186,7 @@ def sizes(seen: Mix | None) -> KeptMix | None:
         return None
 
 
-def read(path: Path) -> KeptFile | None:
+def read(path: Path) -> Found | None:
     """The file; None where there is none.
 
     Raises:
@@ -164,10 +204,20 @@ def read(path: Path) -> KeptFile | None:
         version = _Versioned.model_validate_json(data).version
         if version != VERSION:
             raise UnusableError(f"version {version!r}, and this Floorcast knows version {VERSION}")
-        return KeptFile.model_validate_json(data)
+        return _known(KeptFile.model_validate_json(data))
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         raise UnusableError(": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))) from error
+
+
+def _known(file: KeptFile) -> Found:
+    given = file.targets.items()
+    targets = {key: one.model_copy(update={"votes": {}}) if one.terms.model_extra else one for key, one in given}
+    shapes = (file, *targets.values(), *(one.terms for one in targets.values()))
+    unknown = sorted({name for shape in shapes for name in shape.model_extra or {}})
+    for shape in shapes:
+        (shape.model_extra or {}).clear()  # or they would be written on beside what has become of the rest
+    return Found(file.model_copy(update={"targets": targets}), tuple(unknown))
 
 
 def write(path: Path, kept: KeptFile) -> None:

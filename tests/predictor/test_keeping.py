@@ -177,7 +177,12 @@ def within(change: Callable[[Any], object]) -> Callable[[bytes], bytes]:
         (edited(version=2), "version 2, and this Floorcast knows version 1"),
         (edited(version="1"), "version '1'"),
         (edited(targets=[]), "targets: "),
-        (edited(more=1), "more: Extra inputs"),
+        (edited(more=1, targets=[]), "targets: "),
+        (edited(more=1, writer=None), "writer: Input should be a valid string"),
+        (within(lambda one: one.update(more=1, votes=[])), f"targets.{KEY}.votes: "),
+        (within(lambda one: one["votes"]["H100"].update(more=1)), "votes.H100.more: Extra inputs"),
+        (within(lambda one: one["starts"].update(more=1)), "starts.more: Extra inputs"),
+        (within(lambda one: one["terms"].update(more=1, ttft="two")), "terms.ttft: Input should be a valid number"),
         (within(lambda one: one.update(at=float("nan"))), f"targets.{KEY}.at: "),
         (within(lambda one: one.update(at=10**400)), f"targets.{KEY}.at: "),
         (within(lambda one: one["votes"]["H100"]["windows"].append([0.0, 1.0, 1.0])), "windows.2.0: "),
@@ -202,6 +207,43 @@ def test_a_file_that_cannot_be_used_is_named_once_and_put_aside(
     after.saves()
     assert kept.read(path) is not None
     assert path.with_suffix(".unusable").read_bytes() == damaged
+
+
+def test_keys_of_a_newer_floorcast_are_left_out_and_told_of_once_and_all_else_is_known(tmp_path: Path) -> None:
+    learned(tmp_path)
+    path = tmp_path / NAME
+    newer = within(lambda one: one.update(seasons={"deep": [1, None]}, more=1))(edited(more=1)(path.read_bytes()))
+    path.write_bytes(newer)
+    with capture_logs() as said:
+        after = Process(tmp_path)
+    assert [line["keys"] for line in said if line["log_level"] == "warning"] == [("more", "seasons")]
+    assert [line["targets"] for line in said if line["log_level"] == "info"] == [1]
+    assert after.votes == {"H100": VOTES}
+    assert after.starts.remembered(KEY) == STARTS
+
+
+def test_keys_of_a_newer_floorcast_are_not_written_on_be_it_of_targets_that_have_not_come(tmp_path: Path) -> None:
+    learned(tmp_path)
+    path = tmp_path / NAME
+    path.write_bytes(within(lambda one: one.update(seasons=[1]))(path.read_bytes()))
+    other = dataclasses.replace(LEARNS, name="other")
+    Process(tmp_path, other).saves()
+    assert "seasons" not in path.read_text()
+    with capture_logs() as said:
+        after = Process(tmp_path)
+    assert [line["log_level"] for line in said] == ["info"]
+    assert after.votes == {"H100": VOTES}
+
+
+def test_votes_under_terms_of_a_newer_floorcast_are_left_out_and_the_warm_ups_are_known(tmp_path: Path) -> None:
+    learned(tmp_path)
+    path = tmp_path / NAME
+    path.write_bytes(within(lambda one: one["terms"].update(itl=0.05))(path.read_bytes()))
+    with capture_logs() as said:
+        after = Process(tmp_path)
+    assert [line["keys"] for line in said if "keys" in line] == [("itl",)]
+    assert after.votes == {}
+    assert after.starts.remembered(KEY) == STARTS
 
 
 def test_what_could_not_be_read_is_put_aside_too_and_not_written_over(tmp_path: Path) -> None:
