@@ -15,6 +15,11 @@ from models.race.foresight import Foresight
 
 OURS, ORACLE, STATIC = "floorcast", "oracle", "static"
 CLAIRVOYANT = ("oracle", "oracle-99.9", "oracle-99")
+# Sweeps of one policy over another knob: their runs are one frontier.
+FAMILIES = {
+    "oracle-99.9": "oracle", "oracle-99": "oracle",
+    "keda-cron-day-share": "keda-cron-day", "keda-cron-week-share": "keda-cron-week",
+}  # fmt: skip
 QUICKEST = 5.0  # seconds; Knative looks every 2 s, at pages that change every 15 s
 # Those of the registry that the table has when nobody says otherwise: one of each kind, the best of its kind where
 # there are several. `--policies all` takes the rest as well.
@@ -60,9 +65,9 @@ def names(asked: tuple[str, ...]) -> Callable[[str], bool]:
     """Which names are asked for: given ones, `all`, or the usual ones."""
     if asked == ("all",):
         return lambda name: not name.startswith(mistaken.PREFIX)
-    known = {*CLAIRVOYANT[::2], OURS}
-    wanted = {*asked, *known} if asked else {*USUAL, *known, REACTIVE_ONLY}
-    return lambda name: name in wanted
+    chosen = set(asked or (*USUAL, REACTIVE_ONLY))
+    chosen |= {name for name, whole in FAMILIES.items() if whole in chosen}
+    return lambda name: name in {*chosen, *CLAIRVOYANT[::2], OURS}
 
 
 def ablated() -> tuple[str, ...]:
@@ -81,8 +86,8 @@ def is_ours(name: str) -> bool:
 
 
 def family(name: str) -> str:
-    """Under which name a contender's points are shown: the clairvoyant's three aims are one frontier."""
-    return ORACLE if name in CLAIRVOYANT else name
+    """Under which name a contender's points are shown: of the clairvoyant's three aims, of a schedule's two knobs."""
+    return FAMILIES.get(name, name)
 
 
 def _mine(name: str, trace: Prepared, foreseen: Foresight, *, without: str = "") -> Contender:

@@ -10,6 +10,7 @@ from models.peers.engine import Engine
 from models.peers.registry import Rival, Terms
 from models.policy.context import Supply
 from models.policy.protocol import Observation
+from models.race import ours
 from models.series import Series
 from models.signals import Cause, Signal
 from tests.fakes.observations import observe
@@ -101,8 +102,23 @@ def test_schedules_need_a_history_and_the_clairvoyant_the_future() -> None:
     bare = dataclasses.replace(terms(), history=None, future=None)
     names = {rival.name for rival in registry.rivals(bare)}
     gone = {rival.name for rival in ALL} - names
-    assert gone == {"keda-cron-day", "keda-cron-week", "oracle", "oracle-99", "oracle-99.9"}
-    assert "keda-cron-week" not in {rival.name for rival in registry.rivals(terms(days=3))}
+    assert {name for name in gone if not name.startswith("keda-cron")} == {"oracle", "oracle-99", "oracle-99.9"}
+    assert {"keda-cron-day", "keda-cron-day-share", "keda-cron-week"} < gone
+    assert not any(rival.name.startswith("keda-cron-week") for rival in registry.rivals(terms(days=3)))
+
+
+def test_a_schedule_with_fewer_replicas_asks_for_its_share_at_every_hour_and_under_load() -> None:
+    whole, lean = (registry.named("keda-cron-day-share", terms()).make(share) for share in (1.0, 2.0))
+    for hour in range(24):
+        calm = load(0.1, 4, hour * 3600.0)
+        assert lean.decide(calm).wanted == -(-(whole.decide(calm).wanted or 0) // 2)
+    assert registry.named("keda-cron-day", terms()).make(0.95).decide(calm).wanted == whole.decide(calm).wanted
+    busy = load(60.0, 4, DAY)
+    assert (whole.decide(busy).wanted or 0) > (lean.decide(busy).wanted or 0) > 4
+
+
+def test_no_sweep_over_shares_ends_before_floorcasts_own_does() -> None:
+    assert max(registry.SHARES) >= 1 / (1 + min(ours.CAUTION))
 
 
 def test_a_rival_is_found_by_its_name() -> None:
