@@ -83,7 +83,10 @@ def race(
     until = began + asked.minutes * 60
     context = multiprocessing.get_context("spawn")  # a fork would copy the progress bar's thread half-way
     with ProcessPoolExecutor(asked.processes, mp_context=context) as pool, _bar() as bar:
-        ready = _all(pool, [(work.prepare, (trace, asked.cache)) for trace in every], bar, "preparing")
+        tried = _all(pool, [(work.ready, (trace, asked.cache)) for trace in every], bar, "preparing")
+        idle = [why for why in tried if isinstance(why, str)]
+        every = [trace for trace, found in zip(every, tried, strict=True) if isinstance(found, Prepared)]
+        ready = [found for found in tried if isinstance(found, Prepared)]
         facts = {trace.key: _facts(found, trace) for trace, found in zip(every, ready, strict=True)}
         dealt = work.groups(sorted(every, key=lambda trace: facts[trace.key].start), asked.processes)
         _all(pool, [(work.foresee, (group, warm_ups, asked.cache)) for group in dealt], bar, "forecasting")
@@ -92,7 +95,7 @@ def race(
     partly = {(traces.name_of(job.trace.path), job.warm_up) for job in missing}
     # A policy that was not run must not look like one that never gets there.
     whole = sorted((one for one in swept if one[:2] not in partly), key=lambda one: (one[1], one[0], one[2]))
-    told = [f"{name} at {warm_up / 60:g} min" for name, warm_up in sorted(partly)]
+    told = [*idle, *(f"{name} at {warm_up / 60:g} min" for name, warm_up in sorted(partly))]
     raced = results.races({each.name: each for each in facts.values()}, whole)
     return Board(raced, list(facts.values()), told, _effort(swept, time.monotonic() - began, asked.processes))
 

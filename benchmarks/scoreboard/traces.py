@@ -37,6 +37,10 @@ STAMP = 3.0  # seconds
 SAMPLE = 20_000
 
 
+class IdleError(ValueError):
+    """A trace that is idle in the hours that are run."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Limits:
     """How much of a trace is run: hours at most, and requests that a long one is scaled to."""
@@ -118,11 +122,16 @@ def window(lasts: float, hours: float) -> tuple[float, float]:
 
 
 def prepared(path: Path, *, held_out: bool, limits: Limits) -> Prepared:
-    """Reads, measures and scales one trace. The same file gives the same requests."""
+    """Reads, measures and scales one trace. The same file gives the same requests.
+
+    Raises IdleError where none come in the hours that are run.
+    """
     raw = _read(path)
     start, end = window(len(raw.counts) * MINUTE, limits.hours)
     rng = np.random.default_rng(20)
     mine = _drawn(raw, start, end, scale=1.0) if raw.steps is None else _sample(raw.steps, start, end)
+    if not len(mine):
+        raise IdleError(f"{name_of(path)}: no requests from {start / 3600:.1f} to {end / 3600:.1f} h, which are run")
     picked = rng.integers(0, len(mine), min(SAMPLE, len(mine)))
     lengths = mine.select(np.sort(picked))
     profile = profiles.LLAMA_8B_RTX4090

@@ -63,6 +63,14 @@ def prepare(trace: Trace, folder: Path) -> Prepared:
     return dataclasses.replace(found, name=traces.name_of(trace.path), held_out=trace.held_out)
 
 
+def ready(trace: Trace, folder: Path) -> Prepared | str:
+    """The same, or why there is nothing to run."""
+    try:
+        return prepare(trace, folder)
+    except traces.IdleError as why:
+        return str(why)
+
+
 def foresee(group: Sequence[Trace], warm_ups: tuple[float, ...], folder: Path) -> None:
     """Forecasts of several traces, as far as they are not in the store."""
     warnings.simplefilter("ignore")

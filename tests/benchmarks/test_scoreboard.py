@@ -227,6 +227,31 @@ def test_a_whole_run_from_the_command_line(
     assert (docs.parent / "scoreboard" / "frontiers-2min.svg").exists()
 
 
+def test_a_trace_that_is_idle_in_the_hours_that_are_run_is_told_and_the_others_are_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(traces, "SAMPLE", 2000)
+    head = "minute,requests,prompt_tokens,output_tokens"
+    for name, late in (("early", 0), ("steady", 30)):
+        rows = [f"{m},{30 if m < 12 else late},30000,6000" for m in range(60)]
+        (tmp_path / f"{name}.csv").write_text("\n".join([head, *rows]))
+    arguments = ["--traces", str(tmp_path), "--warm-ups", "2", "--policies", "static", "--processes", "1", "--no-docs"]
+    assert scoreboard.main([*arguments, "--cache", str(tmp_path / "cache")]) == 0
+    told = capsys.readouterr().out
+    assert "early: no requests from 0.2 to 1.0 h, which are run" in told
+    assert "| steady | short |" in told
+    assert "| early |" not in told
+
+
+def test_both_knobs_of_a_schedule_are_run_where_it_is_asked_for_and_are_one_frontier() -> None:
+    for asked in ((), ("keda-cron-day",)):
+        assert all(map(contenders.names(asked), ("keda-cron-day", "keda-cron-day-share")))
+    assert not contenders.names(("static",))("keda-cron-day-share")
+    run = {"requests": 100, "missed": 1, "replica_hours": 5.0, "starts": 2, "knob": 1.0}
+    (one,) = results.races({"a": facts()}, [("a", 300.0, f"keda-cron-day{knob}", [run]) for knob in ("", "-share")])
+    assert len(one.points["keda-cron-day"]) == 2
+
+
 def test_a_folder_without_traces_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert scoreboard.main(["--traces", str(tmp_path)]) == 2
     assert "no traces" in capsys.readouterr().err
