@@ -66,7 +66,7 @@ def names(asked: tuple[str, ...]) -> Callable[[str], bool]:
     if asked == ("all",):
         return lambda name: not name.startswith(mistaken.PREFIX)
     chosen = set(asked or (*USUAL, REACTIVE_ONLY))
-    chosen |= {name for name, whole in FAMILIES.items() if whole in chosen}
+    chosen |= {name for name, whole in FAMILIES.items() if whole in chosen and whole != ORACLE}
     return lambda name: name in {*chosen, *CLAIRVOYANT[::2], OURS}
 
 

@@ -71,10 +71,18 @@ class Race:
         theirs, mine = self.found(policy, attainment), self.found(OURS, attainment)
         return theirs.hours / mine.hours if theirs.hours and mine.hours else None
 
-    def misses(self, policy: str, attainment: float = 0.99) -> float | None:
-        """Share of misses at the replica-hours Floorcast needs for an attainment; None where all its runs cost more."""
-        ours = self.found(OURS, attainment)
-        return frontier.misses_at(self.points.get(policy, ()), ours.hours) if ours.hours else None
+    def misses(self, policy: str, *, where: str) -> float | None:
+        """Times Floorcast's misses at the replica-hours that `where`, a policy, needs for the first attainment.
+
+        None where that never gets there, or all runs of one of the two cost more.
+        """
+        found = self.found(where, ATTAINMENTS[0])
+        if found.hours is None:
+            return None
+        theirs, mine = (frontier.misses_at(self.points.get(name, ()), found.hours) for name in (policy, OURS))
+        if theirs is None or mine is None:
+            return None
+        return max(theirs, frontier.FEWEST) / max(mine, frontier.FEWEST)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -118,8 +126,11 @@ class Summary:
         reached: attainment -> on how many of them the policy does.
         ratios: attainment -> geometric mean of replica-hours over the oracle's, over those it reaches.
         over_ours: geometric mean of replica-hours over Floorcast's at the first attainment, where both get there.
-        misses: geometric mean of misses over Floorcast's at equal replica-hours, over `compared` traces.
+        misses: geometric mean of misses over Floorcast's at the replica-hours Floorcast needs for the first attainment,
+            over `compared` traces.
         compared: on how many it has runs as cheap.
+        theirs: the same at the replica-hours the policy needs for it, over `there` traces.
+        there: on how many it gets there, and Floorcast has runs as cheap.
         starts: mean of starts at the first attainment.
     """
 
@@ -130,6 +141,8 @@ class Summary:
     over_ours: float | None
     misses: float | None
     compared: int
+    theirs: float | None
+    there: int
     starts: float | None
 
 
@@ -153,11 +166,9 @@ def _point(run: dict[str, Any]) -> Point:
 def summary(policy: str, among: Sequence[Race]) -> Summary:
     """One policy over some races at one warm-up."""
     ratios = {a: [r for race in among if (r := race.over_oracle(policy, a)) is not None] for a in ATTAINMENTS}
-    misses = [
-        max(theirs, frontier.FEWEST) / max(mine, frontier.FEWEST)
-        for race in among
-        if (theirs := race.misses(policy)) is not None and (mine := race.misses(OURS)) is not None
-    ]
+    misses, theirs = (
+        [ratio for race in among if (ratio := race.misses(policy, where=where)) is not None] for where in (OURS, policy)
+    )
     starts = [found.starts for race in among if (found := race.found(policy, ATTAINMENTS[0])).starts is not None]
     return Summary(
         policy,
@@ -167,6 +178,8 @@ def summary(policy: str, among: Sequence[Race]) -> Summary:
         frontier.geometric([r for race in among if (r := race.over_ours(policy, ATTAINMENTS[0])) is not None]),
         frontier.geometric(misses),
         len(misses),
+        frontier.geometric(theirs),
+        len(theirs),
         sum(starts) / len(starts) if starts else None,
     )
 

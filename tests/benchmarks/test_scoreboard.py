@@ -68,6 +68,14 @@ def test_a_policy_that_never_gets_there_counts_as_not_reached() -> None:
     assert found.ratios[0.99] == pytest.approx((15 + 15 / 3) / 15)
     # At Floorcast's 30 h: the first misses .05 for .01, the second 1e-4.
     assert found.misses == pytest.approx(np.sqrt(5 * 0.01))
+    # The second gets to .01 at 20 h, where Floorcast misses .1; the first never does.
+    assert (found.theirs, found.there) == (pytest.approx(0.1), 1)
+
+
+def test_misses_are_compared_at_the_hours_of_a_policy_that_cannot_be_as_cheap() -> None:
+    found = results.summary("hpa-queue", [race(points((20, 0.1), (40, 0.001)), points((40, 0.005), (50, 0.001)))])
+    assert (found.misses, found.compared) == (None, 0)
+    assert (found.theirs, found.there) == (pytest.approx(5.0), 1)
 
 
 def test_short_traces_are_not_averaged_and_halves_are_apart() -> None:
@@ -244,6 +252,7 @@ def test_a_trace_that_is_idle_in_the_hours_that_are_run_is_told_and_the_others_a
 
 
 def test_both_knobs_of_a_schedule_are_run_where_it_is_asked_for_and_are_one_frontier() -> None:
+    assert not contenders.names(("oracle",))("oracle-99.9")
     for asked in ((), ("keda-cron-day",)):
         assert all(map(contenders.names(asked), ("keda-cron-day", "keda-cron-day-share")))
     assert not contenders.names(("static",))("keda-cron-day-share")
