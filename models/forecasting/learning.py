@@ -152,7 +152,7 @@ def _learn(lanes: Lanes, plan: Plan, chunk: Chunk, settle_from: int) -> None:
             regression.solve(everyone if plan.regression_due(number, origin) else young)
         if origin > settle_from - 2 * plan.refresh:  # twice round: the last part needs the one before it
             for part in range(PARTS):
-                measure(lanes, plan, part, everyone if plan.part_due(part, origin) else young)
+                measure(lanes, plan, part, everyone if plan.part_due(part, origin) else young, origin=origin)
         view = chunk.view
         guess = guesses(lanes, view.inputs[:, i], view.changes[:, i], view.sizes[:, i])
         slot = origin % lanes.delay
@@ -225,23 +225,23 @@ def guesses(lanes: Lanes, inputs: Floats, changes: Floats, sizes: Floats) -> Gue
     return Guesses(np.column_stack([plain, weighted, spread, weight]), noise_inputs)
 
 
-def measure(lanes: Lanes, plan: Plan, part: int, rows: Ints) -> None:
+def measure(lanes: Lanes, plan: Plan, part: int, rows: Ints, *, origin: int) -> None:
     """Take anew a part of what is known of the scores of lanes `rows`, and the share of each expert.
 
     Parts 0 to 2 are the quantiles of each expert and what they would have cost on the same scores, part 3 is that
     cost for the scaled one, which takes as long as all the rest of it: there a score weighs as much as it was divided
-    by. Part 4 is what there should be room for where all of them tell nothing.
+    by. Part 4 is what there should be room for where all of them tell nothing. The newest score is that of `origin`.
     """
     for first in range(0, len(rows), TOGETHER):
-        _measure(lanes, plan, part, rows[first : first + TOGETHER])
+        _measure(lanes, plan, part, rows[first : first + TOGETHER], newest=origin % plan.scores)
 
 
-def _measure(lanes: Lanes, plan: Plan, part: int, rows: Ints) -> None:
+def _measure(lanes: Lanes, plan: Plan, part: int, rows: Ints, *, newest: int) -> None:
     if part > len(EXPERTS):
         if plan.scores * plan.spacing < steady.WHOLE * steady.SPAN:
             return  # a part of a day would take the afternoon for all there is
         maxima = lanes.steady.maxima[rows].astype(np.float32) * UNIT
-        lanes.steady.measure(rows, maxima, plan.settings.quantiles)
+        lanes.steady.measure(rows, maxima, plan.settings.quantiles, newest=newest)
         return
     expert = min(part, len(EXPERTS) - 1)
     scores = lanes.scores[rows, expert].astype(np.float32) * UNIT  # sorting halves takes six times as long

@@ -21,6 +21,9 @@ STAYS = 300.0
 # Times the cost of what follows, up to which the steady bound is planned for, and from which on it counts for nothing.
 # On the traces of the benchmark it is .7 to 1.3 where nothing announces a surge, 1.4 to 15 elsewhere.
 ALL, NONE = 1.2, 1.35
+# When a level has ended: times the dearest spell of the window that waiting for it has cost, and the share of what came
+# before that lay as low as what has come lately. Between two surges the load is as low as it was for much of the day.
+DEARER, AS_LOW = 1.5, 0.05
 ROUNDING = 1e-3  # of maxima kept in half precision
 WHOLE = 0.9  # of the window that has to be known
 SPAN = 86400.0  # seconds that the window has to span: a part of a day would take the afternoon for all there is
@@ -101,15 +104,28 @@ class Steady:
         over = levels.square(came)[:, None, None] - bounds
         self.costs[:, :, column] = np.maximum(q * over, (q - 1) * over).sum(axis=2)
 
-    def measure(self, rows: Ints, maxima: npt.NDArray[np.floating], probabilities: tuple[float, ...]) -> None:
-        """Take the quantiles of lanes `rows` anew from their `maxima`, roots, and the share of the steady bound."""
+    def measure(
+        self, rows: Ints, maxima: npt.NDArray[np.floating], probabilities: tuple[float, ...], *, newest: int
+    ) -> None:
+        """Take the quantiles of lanes `rows` anew, and the share of the steady bound.
+
+        Args:
+            rows: of the lanes.
+            maxima: of these, roots, shape (len(rows), scores).
+            probabilities: of the quantiles.
+            newest: column of the newest score.
+        """
         self.quantiles[rows] = conformal.quantiles(maxima, probabilities)
         costs = self.costs[rows]
         known = np.asarray(~np.isnan(costs).any(axis=1))
         sums = np.where(known[:, None], costs, 0.0).sum(axis=2, dtype=np.float64)
         ratio = sums[:, STAYS_PUT] / np.maximum(sums[:, FOLLOWS], 1e-9)
         enough = (known.sum(axis=1) >= WHOLE * known.shape[1]) & (sums[:, FOLLOWS] > 0)
-        self.share[rows] = np.where(enough, np.clip((NONE - ratio) / (NONE - ALL), 0.0, 1.0), 0.0)
+        share = np.where(enough, np.clip((NONE - ratio) / (NONE - ALL), 0.0, 1.0), 0.0)
+        kept, oldest_first = np.flatnonzero(share > 0), np.arange(newest + 1 - costs.shape[2], newest + 1)
+        ended = _ended(costs[kept][..., oldest_first], maxima[kept][..., oldest_first])
+        self.share[rows] = share
+        self.share[rows[kept[ended]]] = 0.0
 
     def planned(self, bounds: Floats, present: Present, probabilities: tuple[float, ...]) -> Floats:
         """What to keep room for, in the unit of the signal, shape (lanes, quantiles).
@@ -138,6 +154,40 @@ class Steady:
         least, most = self.quantiles[:, judged[0]], self.quantiles[:, judged[-1]]
         outgrown = (present.most > most * (1 + ROUNDING)) | (present.lately > least)
         return np.where(outgrown[:, None], np.fmax(steady, bands), steady)
+
+
+def _ended(costs: npt.NDArray[np.float32], maxima: npt.NDArray[np.floating]) -> npt.NDArray[np.bool_]:
+    """Whether the level that room is kept for has ended, shape (rows,).
+
+    As long as nothing comes that needs it, room costs more than following; when something comes, less. What it has cost
+    more since it was last worth it is compared with the most that this came to before, and what came in the latter half
+    of that spell with what came before the spell. The cost alone would let go of the room between two surges that are
+    further apart than usual, a low level alone would do so in any lull.
+    Source of the sum: Page (1954), Continuous inspection schemes.
+
+    Args:
+        costs: oldest first, shape (rows, 2, scores); NaN where unknown.
+        maxima: likewise, roots, shape (rows, scores).
+    """
+    more = np.nan_to_num(costs[:, STAYS_PUT] - NONE * costs[:, FOLLOWS], copy=False)
+    spells = np.zeros((more.shape[0], more.shape[1] + 1))
+    np.cumsum(more, axis=1, out=spells[:, 1:])
+    spells -= np.minimum.accumulate(spells, axis=1)
+    scores = np.arange(spells.shape[1])
+    begun = scores[-1] - np.argmax(spells[:, ::-1] == 0, axis=1)
+    ended = np.asarray(spells[:, -1] > DEARER * spells.max(axis=1, where=scores <= begun[:, None], initial=0.0))
+    dear = np.flatnonzero(ended)
+    ended[dear] = _lower(maxima[dear], begun[dear][:, None])
+    return ended
+
+
+def _lower(maxima: npt.NDArray[np.floating], begun: Ints) -> npt.NDArray[np.bool_]:
+    """Whether most of the latter half since score number `begun` lies below nearly all before it; not where unknown."""
+    scores = np.arange(maxima.shape[1])
+    latter = (begun + maxima.shape[1]) // 2
+    lately = conformal.quantiles(np.where(scores >= latter, maxima, np.nan), (0.5,))
+    before = conformal.quantiles(np.where(scores < begun, maxima, np.nan), (AS_LOW,))
+    return np.asarray(lately < before)[:, 0]
 
 
 def _judged(probabilities: tuple[float, ...]) -> list[int]:

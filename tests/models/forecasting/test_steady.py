@@ -32,7 +32,7 @@ def calm(now: float, rows: int = 1) -> Present:
 def with_costs(following: float, steady: float, known: int = SCORES) -> Steady:
     kept = empty()
     kept.costs[:, 0, :known], kept.costs[:, 1, :known] = following, steady
-    kept.measure(np.array([0]), np.full((1, SCORES), 3.0), PROBABILITIES)
+    kept.measure(np.array([0]), np.full((1, SCORES), 3.0), PROBABILITIES, newest=SCORES - 1)
     return kept
 
 
@@ -51,6 +51,65 @@ def test_less_than_a_whole_window_is_not_judged_by() -> None:
 
 def test_what_follows_for_nothing_is_left_to_follow() -> None:
     assert with_costs(0.0, 0.0).share.tolist() == [0.0]
+
+
+DAY = 200  # scores
+SURGES = np.arange(DAY) % 20 == 0
+
+
+def of_a_day(steady: Floats, following: Floats, maxima: Floats, *, newest: int = DAY - 1) -> float:
+    """Share of the steady bound after a day of costs and maxima, all oldest first."""
+    kept = Steady.empty(1, delay=8, scores=DAY, probabilities=len(PROBABILITIES))
+    shift = newest + 1 - DAY
+    kept.costs[0] = np.roll(np.stack([following, steady]), shift, axis=1)
+    kept.measure(np.array([0]), np.roll(maxima, shift)[None], PROBABILITIES, newest=newest)
+    return float(kept.share[0])
+
+
+def fallen(scores: int, *, low: float, dear: float) -> float:
+    """The share where each surge paid for the calm before it, and since then room cost `dear` while `low` came."""
+    steady, following = np.where(SURGES, 1.0, 2.0), np.where(SURGES, 60.0, 1.0)
+    maxima = np.where(SURGES, 20.0, 9.0 + np.arange(DAY) % 5)
+    steady[DAY - scores :], following[DAY - scores :], maxima[DAY - scores :] = dear, 1.0, low
+    return of_a_day(steady, following, maxima)
+
+
+def test_room_is_let_go_of_once_it_has_cost_more_than_ever_for_a_load_that_is_lower_than_ever() -> None:
+    assert fallen(9, low=3.0, dear=10.0) == 0.0
+    assert fallen(1, low=3.0, dear=10.0) == 1.0
+
+
+def test_a_long_lull_as_low_as_the_others_is_waited_out() -> None:
+    assert fallen(19, low=9.0, dear=10.0) == 1.0
+
+
+def test_a_low_load_for_which_room_costs_no_more_than_between_two_surges_is_waited_out() -> None:
+    assert fallen(19, low=3.0, dear=1.9) == 1.0
+
+
+def test_what_came_before_the_fall_within_its_spell_does_not_hide_it() -> None:
+    steady, following, maxima = np.full((3, DAY), 1.0)
+    maxima[:], following[: DAY // 2] = 9.0, 2.0
+    steady[-30:], maxima[-20:] = 3.0, 2.0
+    assert of_a_day(steady, following, maxima) == 0.0
+    maxima[-20:-6] = 9.0
+    assert of_a_day(steady, following, maxima) == 1.0
+
+
+def test_unknown_scores_are_no_fall() -> None:
+    steady, following, maxima = np.where(SURGES, 1.0, 2.0), np.where(SURGES, 60.0, 1.0), np.full(DAY, 9.0)
+    for rows in (steady, following, maxima):
+        rows[-15:] = NAN
+    assert of_a_day(steady, following, maxima) == 1.0
+
+
+@hypothesis.given(st.integers(0, DAY - 1), st.integers(0, 2**32 - 1), st.integers(1, 30))
+def test_it_does_not_matter_at_which_score_a_day_begins(newest: int, seed: int, since: int) -> None:
+    rng = np.random.default_rng(seed)
+    steady, following = rng.exponential([[0.8], [1.0]], (2, DAY))
+    maxima = rng.uniform(8, 10, DAY)
+    steady[-since:], maxima[-since:] = 3.0, 5.0
+    assert of_a_day(steady, following, maxima, newest=newest) == of_a_day(steady, following, maxima)
 
 
 def test_what_follows_stands_for_its_highest_while_replicas_stay() -> None:
@@ -133,7 +192,7 @@ def test_without_a_bound_that_replicas_are_asked_for_by_nothing_is_kept() -> Non
     kept = Steady.empty(1, delay=4, scores=SCORES, probabilities=1)
     kept.issue(np.zeros((1, 4, 1)), calm(1.0), (0.5,), slot=0, stays=np.array([1]))
     kept.score(np.ones(1), (0.5,), slots=np.array([0]), column=0)
-    kept.measure(np.array([0]), np.ones((1, SCORES)), (0.5,))
+    kept.measure(np.array([0]), np.ones((1, SCORES)), (0.5,), newest=0)
     assert kept.share.tolist() == [0.0]
 
 
@@ -200,6 +259,39 @@ def test_a_restart_finds_the_room_again_however_long_the_window(days: int) -> No
 
 def test_less_than_a_day_of_surges_is_followed() -> None:
     assert not forecast(surges(np.random.default_rng(3))[:1000]).steady
+
+
+def falling(scatter: float, minutes: int, *, to: float = 0.13) -> Floats:
+    """A load of some 310 in flight that falls for good, so many minutes ago."""
+    rng = np.random.default_rng(0)
+    level = np.where(np.arange(MINUTES + minutes) < MINUTES, 310.0, 310.0 * to)
+    noise = 1 + scatter * np.repeat(rng.standard_normal(len(level) // 5 + 1), 5)[: len(level)]
+    return np.asarray(rng.poisson(level * np.maximum(noise, 0)), dtype=float)
+
+
+def test_a_level_that_has_ended_is_let_go_of() -> None:
+    loads = {(scatter, 0, 0.13): falling(scatter, 0) for scatter in (0, 0.1, 0.3)}
+    for scatter, to, within in ((0, 0.5, 40), (0, 0, 40), (0.1, 0.5, 100), (0.3, 0.13, 100)):
+        loads |= {(scatter, minutes, to): falling(scatter, minutes, to=to) for minutes in (within, 200, 720)}
+    # All end at once: they are replayed together.
+    histories = {case: Series(-60.0 * len(load), 60.0, load) for case, load in loads.items()}
+    found = Forecaster(ForecastSettings()).update(histories, horizons=dict.fromkeys(histories, (HORIZON,)))
+    kept = {case for case, (outlook,) in found.items() if isinstance(outlook, Forecast) and outlook.steady}
+    assert kept == {(scatter, 0, 0.13) for scatter in (0, 0.1, 0.3)}
+
+
+def test_a_calm_that_is_longer_than_any_between_two_surges_is_kept_room_in() -> None:
+    rng = np.random.default_rng(3)
+    assert forecast(np.concatenate([surges(rng), rng.poisson(np.full(270, 2.0))])).steady
+
+
+def test_a_restart_lets_go_of_what_had_been_let_go_of() -> None:
+    load, followed = falling(0.1, 120), Forecaster(ForecastSettings())
+    for end in range(MINUTES - 40, len(load) + 1, 40):
+        (before,) = followed.update({0: Series(0.0, 60.0, load[:end])}, horizons={0: (HORIZON,)})[0]
+        assert isinstance(before, Forecast)
+        assert bool(before.steady) == (end <= MINUTES)
+    assert not forecast(load).steady
 
 
 def test_a_new_level_is_followed_where_a_steady_load_was_before() -> None:
