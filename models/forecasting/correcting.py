@@ -4,13 +4,16 @@ import dataclasses
 
 import numpy as np
 
+from models.forecasting import conformal
 from models.forecasting.lanes import SOME, Lanes, Plan
 from models.series import Floats
 
 GUARDED = 0.9  # probabilities above it react by `alarm`: p90 covers .91 on average and has no room to react more
 CAUTION = 0.135  # widths by which a young lane widens more where it is missed by a width of its band
-GUARDED_CAUTION = 0.018  # the same of guarded quantiles, over the share 1 - q they leave out: p99 gets 1.8
+GUARDED_CAUTION = 0.018  # the same of guarded quantiles, over the share 1 - q they leave out: p95 gets .36
+RARE_CAUTION = 0.036  # and of those above `conformal.RARE`: p99 gets 3.6
 GROWN = 720  # scores from which on a lane is not young any more: a day of them at two minutes, an hour at five seconds
+RARE_GROWN = 1440  # the same for quantiles above `conformal.RARE`: on a second day p99 still misses what is new to it
 EXCUSED = 0.5  # hits that a miss below the value of then counts for: as none, p90 would cover more than .91 on average
 EXACT = 1e-9  # roots: less than that is rounding
 BESIDE = 120.0  # seconds between origins for which the reactions were chosen
@@ -39,11 +42,13 @@ class Temper:
         reaction: widths by which a miss widens, per q.
         keep: what is kept of the correction from one origin to the next.
         caution: widths by which a young lane widens more where it is missed by a width.
+        grown: scores from which on a lane is not young any more.
     """
 
     reaction: Floats
     keep: Floats
     caution: Floats
+    grown: Floats
 
     @classmethod
     def of(cls, plan: Plan) -> "Temper":
@@ -55,11 +60,12 @@ class Temper:
         """
         settings, apart = plan.settings, max(plan.spacing / BESIDE, 1.0)
         left = 1 - np.asarray(settings.quantiles)
-        guarded = left < 1 - GUARDED - EXACT
+        guarded, rare = left < 1 - GUARDED - EXACT, left < 1 - conformal.RARE - EXACT
         return cls(
             reaction=np.where(guarded, settings.alarm, settings.reaction) * np.sqrt(apart),
             keep=np.where(guarded, settings.alarm_forgetting**apart, settings.forgetting),
-            caution=np.where(guarded, GUARDED_CAUTION / left, CAUTION),
+            caution=np.select([rare, guarded], [RARE_CAUTION / left, GUARDED_CAUTION / left], CAUTION),
+            grown=np.where(rare, RARE_GROWN, GROWN),
         )
 
 
@@ -79,7 +85,7 @@ def correct(lanes: Lanes, plan: Plan, outcome: Outcome) -> None:
     missed = over > EXACT
     excused = missed & (came <= outcome.present[:, None] + EXACT)
     push = temper.reaction * np.where(excused, -EXCUSED * (1 - probabilities), missed - (1 - probabilities))
-    young = np.clip(1 - lanes.seen / GROWN, 0.0, 1.0)[:, None]
+    young = np.clip(1 - lanes.seen[:, None] / temper.grown, 0.0, 1.0)
     far = np.where(excused, 0.0, np.clip(over / width(outcome.band), 0.0, 1.0))
     moved = lanes.shift + (push + temper.caution * young * far) / np.sqrt(plan.lag(lanes.steps))[:, None]
     lanes.shift = np.where(ok, temper.keep * moved, lanes.shift)

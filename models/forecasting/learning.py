@@ -14,7 +14,7 @@ REACH = 1.5  # largest jumps seen by which a band rises at most; after a first j
 SHARPNESS = 32.0  # an expert with 2 % more loss gets half the weight: nearly a selection, without its jumps
 # Origins before now over which a replay follows the adaptive correction. What a service still has of it from before has
 # faded to .99^1440 = 5e-7 of what it was then, or less, and that was 18 widths of the band at the very most; of a young
-# one above p90 130, of which 4e-10 are left.
+# one above p90 250, of which 4e-10 are left.
 SETTLING = 1440
 TOGETHER = 256  # lanes whose scores are sorted at a time: 10 MB while it lasts, in the cache
 LARGEST = 65504.0  # of a half-precision number: the root of four billion requests
@@ -246,7 +246,7 @@ def _measure(lanes: Lanes, plan: Plan, part: int, rows: Ints, *, newest: int) ->
     expert = min(part, len(EXPERTS) - 1)
     scores = lanes.scores[rows, expert].astype(np.float32) * UNIT  # sorting halves takes six times as long
     if part < len(EXPERTS):
-        found = conformal.measured(scores, plan.settings.quantiles)
+        found = conformal.measured(scores, plan.settings.quantiles, overlap=plan.lag(lanes.steps[rows]) * 1.0)
         lanes.quantiles[rows, expert] = found.values
         if EXPERTS[expert] == "scaled":
             return

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from models.forecasting import correcting, learning
 from models.forecasting.lanes import Lanes, Plan
@@ -15,8 +17,8 @@ REACTION, KEPT, CAUTION = TEMPER.reaction, TEMPER.keep, TEMPER.caution
 NAN = float("nan")
 
 
-def lanes(*steps: int, seen: int = correcting.GROWN, shift: float = 0.0) -> Lanes:
-    """Lanes with horizons of `steps`, a day of scores and nothing corrected yet unless told otherwise."""
+def lanes(*steps: int, seen: int = correcting.RARE_GROWN, shift: float = 0.0) -> Lanes:
+    """Lanes with horizons of `steps`, two days of scores and nothing corrected yet unless told otherwise."""
     made = Lanes.empty(np.array(steps, dtype=np.intp), delay=16, plan=PLAN)
     made.seen[:] = seen
     made.shift[:] = shift
@@ -107,7 +109,7 @@ def test_the_correction_does_not_depend_on_the_unit(seen: int, factor: float) ->
         assert scaled == pytest.approx(plain, rel=1e-12)
 
 
-@pytest.mark.parametrize(("seen", "limits"), [(correcting.GROWN, (2.5, 4.5, 9.8)), (0, (16, 18, 130))])
+@pytest.mark.parametrize(("seen", "limits"), [(correcting.RARE_GROWN, (2.5, 4.5, 9.8)), (0, (16, 18, 250))])
 def test_the_correction_of_each_quantile_has_an_end_however_often_it_is_missed(
     seen: int, limits: tuple[float, float, float]
 ) -> None:
@@ -131,7 +133,26 @@ def test_quantiles_above_p90_react_more_and_forget_sooner_than_p90_and_those_bel
 
 def test_a_young_lane_is_the_more_cautious_the_less_a_quantile_leaves_out() -> None:
     found = temper((0.5, 0.9, 0.95, 0.99), 120.0)
-    assert found.caution == pytest.approx(np.array([0.135, 0.135, 0.36, 1.8]))
+    assert found.caution == pytest.approx(np.array([0.135, 0.135, 0.36, 3.6]))
+
+
+def test_p95_and_p975_which_floors_follow_are_half_as_cautious_for_what_they_leave_out_as_p99() -> None:
+    found = temper((0.95, 0.975, 0.98, 0.99, 0.999), 120.0)
+    assert found.caution * (1 - np.array([0.95, 0.975, 0.98, 0.99, 0.999])) == pytest.approx([0.018] * 3 + [0.036] * 2)
+
+
+def test_p99_alone_is_still_cautious_on_a_second_day() -> None:
+    none, day, later, grown = (shifted(lanes(1, seen=n), came=20.0)[0] for n in (0, 720, 1080, 1440))
+    assert day[2] == pytest.approx((none[2] + grown[2]) / 2)
+    assert later[2] == pytest.approx((day[2] + grown[2]) / 2)
+    assert (day[:2] == grown[:2]).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2000), st.integers(0, 2000), st.floats(9.0, 40.0), st.integers(1, 16))
+def test_fewer_scores_never_widen_a_quantile_less(one: int, other: int, came: float, steps: int) -> None:
+    few, many = (shifted(lanes(steps, seen=n), came=came)[0] for n in sorted((one, other)))
+    assert (few >= many).all()
 
 
 def test_where_origins_are_further_apart_each_is_answered_by_the_root_more() -> None:

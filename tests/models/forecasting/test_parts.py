@@ -40,7 +40,7 @@ def test_quantiles_come_with_what_they_would_have_cost_on_their_own_scores() -> 
     scores = np.random.default_rng(4).standard_normal((3, 50)).astype(np.float32)
     scores[1, 5:30] = NAN
     scores[2] = NAN
-    found = conformal.measured(scores, (0.5, 0.9, 0.99))
+    found = conformal.measured(scores, (0.5, 0.9, 0.99), overlap=np.ones(3))
     weights = np.ones_like(scores)
     plain = conformal.mean_pinball(scores[:2], found.values[:2], (0.5, 0.9, 0.99), weights=weights[:2])
     np.testing.assert_allclose(found.losses[:2], plain, rtol=1e-5)
