@@ -12,6 +12,9 @@ from models.forecasting.forecast import Forecast, NotEnoughHistory, Outlook
 from models.forecasting.settings import ForecastSettings
 from models.series import Floats, Series
 
+# Half a minute each on a quiet machine: a limit meant for what hangs must not be met by what shares its cores.
+pytestmark = pytest.mark.timeout(600)
+
 SETTINGS = ForecastSettings(seasons=(600.0,), score_window=7200.0)
 STEP = 30.0
 
