@@ -32,7 +32,7 @@ Swept = tuple[str, float, str, Sequence[dict[str, Any]]]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what the arguments ask for. Exit code 2 where there are no traces."""
+    """Run what the arguments ask for. Exit code 2 where there are no traces, or none has requests in its hours."""
     asked = _parser().parse_args(arguments)
     folder = smoke_traces(asked.cache / "smoke") if asked.smoke else asked.traces
     limits = Limits(hours=3.0, budget=30_000) if asked.smoke else Limits()
@@ -45,6 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.ablate:
         policies = (contenders.REACTIVE_ONLY, *contenders.ablated(), *mistaken.by_name(contenders.RULES))
     board = race(every, warm_ups[: 1 if asked.smoke else None], policies, asked)
+    if not board.traces:
+        print(f"{folder}: nothing to run; {'; '.join(board.missing)}", file=sys.stderr)
+        return 2
     if asked.json:
         asked.json.write_text(json.dumps(_figures(board.races), indent=1) + "\n", encoding="utf-8")
     kept = not (asked.smoke or asked.no_docs)

@@ -251,6 +251,16 @@ def test_a_trace_that_is_idle_in_the_hours_that_are_run_is_told_and_the_others_a
     assert "| early |" not in told
 
 
+def test_a_folder_of_idle_traces_alone_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = ["minute,requests,prompt_tokens,output_tokens", *(f"{minute},0,0,0" for minute in range(60))]
+    (tmp_path / "idle.csv").write_text("\n".join(rows))
+    arguments = ["--traces", str(tmp_path), "--processes", "1", "--no-docs", "--cache", str(tmp_path / "cache")]
+    assert scoreboard.main(arguments) == 2
+    told = capsys.readouterr()
+    assert "nothing to run; idle: no requests from 0.2 to 1.0 h, which are run" in told.err
+    assert "### Scoreboard" not in told.out
+
+
 def test_both_knobs_of_a_schedule_are_run_where_it_is_asked_for_and_are_one_frontier() -> None:
     assert not contenders.names(("oracle",))("oracle-99.9")
     for asked in ((), ("keda-cron-day",)):
