@@ -184,6 +184,23 @@ def summary(policy: str, among: Sequence[Race]) -> Summary:
     )
 
 
+def in_hindsight(among: Sequence[Race], attainment: float) -> list[float]:
+    """Replica-hours over the oracle's of the best policy of each race, where Floorcast gets there.
+
+    What a policy would need that always chose the best of them all, knowing the day: the virtual best solver of
+    algorithm selection (Xu et al., SAT 2012). The clairvoyant is none of them.
+    """
+    reached = [race for race in among if race.over_oracle(OURS, attainment) is not None]
+    return [
+        min(
+            ratio
+            for name in race.points
+            if name != ORACLE and (ratio := race.over_oracle(name, attainment)) is not None
+        )
+        for race in reached
+    ]
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Beside:
     """A policy of a single run a trace beside another one.

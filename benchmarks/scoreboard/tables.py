@@ -7,6 +7,7 @@ from pathlib import Path
 from benchmarks.scoreboard import contenders, mistaken, near, results, sources, traces
 from benchmarks.scoreboard.contenders import OURS
 from benchmarks.scoreboard.results import ATTAINMENTS, Board, Effort, Facts, Race
+from models.race import frontier
 from models.race.frontier import How
 
 SCOREBOARD = ("<!-- scoreboard: begin (python -m benchmarks.scoreboard) -->", "<!-- scoreboard: end -->")
@@ -31,13 +32,14 @@ read off each policy's frontier between two runs, never beyond them; geometric m
 policy gets there, with their number. A mean over fewer traces is a mean over easier ones: compare the numbers before
 the ratios. `hours / Floorcast`: at 99 %, where both get there. `misses`: at the replica-hours Floorcast needs for 99
 %, over Floorcast's, for policies that have runs as cheap; many cannot be as cheap at any setting, so `misses there`
-says the same at the replica-hours the policy itself needs for 99 %. `starts`: replicas started at 99 %, mean. Traces
-shorter than twelve hours are listed, not averaged. The clairvoyant covers each minute's arrivals, weighed by the
-sizes of the requests ([decision 8](decisions/0008-the-size-of-requests.md)); a ratio below 1 is possible, as a short
-queue within the objective lets a fleet do with less. `oracle never`: not even the clairvoyant gets there with half as
-many replicas again as the peak's arrivals need. `never`: of each sweep the default, both ends and what lies around
-the targets is run, and where that reaches no target, on from the best run until both beside it are worse; none of
-these was good enough."""
+says the same at the replica-hours the policy itself needs for 99 %. `starts`: replicas started at 99 %, mean. `best
+of all, in hindsight`: where Floorcast gets there, the policy that did best on that very trace, whichever it was; no
+choice among these that is made before the day gets below it. Traces shorter than twelve hours are listed, not
+averaged. The clairvoyant covers each minute's arrivals, weighed by the sizes of the requests ([decision
+8](decisions/0008-the-size-of-requests.md)); a ratio below 1 is possible, as a short queue within the objective lets a
+fleet do with less. `oracle never`: not even the clairvoyant gets there with half as many replicas again as the peak's
+arrivals need. `never`: of each sweep the default, both ends and what lies around the targets is run, and where that
+reaches no target, on from the best run until both beside it are worse; none of these was good enough."""
 
 TOKENS = f"""\
 `tokens`: factor by which each request was made longer. A run has a budget of {traces.Limits().budget:,} requests, and
@@ -144,6 +146,13 @@ def _summary(races: Sequence[Race]) -> Iterable[str]:
         )
         starts = "" if every.starts is None else f"{every.starts:.0f}"
         yield _row(_name(policy), *cells, ours, misses, theirs, starts)
+    best = [results.in_hindsight(halves[part], a) for a in ATTAINMENTS for part in halves]
+    sizes = [len(halves[part]) for _ in ATTAINMENTS for part in halves]
+    yield _row(
+        "*best of all, in hindsight*",
+        *(_ratio(frontier.geometric(each), len(each), of) for each, of in zip(best, sizes, strict=True)),
+        *[""] * 4,
+    )
 
 
 def _ratio(ratio: float | None, reached: int, races: int) -> str:

@@ -78,6 +78,14 @@ def test_misses_are_compared_at_the_hours_of_a_policy_that_cannot_be_as_cheap() 
     assert (found.theirs, found.there) == (pytest.approx(5.0), 1)
 
 
+def test_the_best_in_hindsight_is_chosen_trace_by_trace_among_those_that_floorcast_serves() -> None:
+    mine, other, bad = points((30, 0.01)), points((15, 0.01)), points((5, 0.5))
+    told = [race(mine, other), race(other, mine), race(mine, bad), race(bad, other)]
+    assert results.in_hindsight(told, 0.99) == pytest.approx([1.0, 1.0, 2.0])
+    text = tables.written(board(*(dataclasses.replace(one, trace=facts(f"{i}")) for i, one in enumerate(told))), {})
+    assert "| *best of all, in hindsight* | 1.26 (3/4) | never (0/0) | 1.26 (3/4) |" in text
+
+
 def test_short_traces_are_not_averaged_and_halves_are_apart() -> None:
     good = points((20, 0.1), (40, 0.001))
     every = [race(good, good, facts("a")), race(good, good, facts("b", held_out=True)), race(good, good, facts("c", lasts=3600))]  # fmt: skip  # noqa: E501
