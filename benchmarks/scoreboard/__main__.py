@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warm_ups = tuple(float(minutes) * 60 for minutes in asked.warm_ups.split(","))
     policies = tuple(filter(None, asked.policies.split(","))) or (SMOKE_POLICIES if asked.smoke else ())
     if asked.ablate:
-        policies = (contenders.REACTIVE_ONLY, *contenders.ablated(), *mistaken.by_name(contenders.RULES))
+        policies = (contenders.REACTIVE_ONLY, *contenders.ablated(), *mistaken.names(contenders.RULES))
     board = race(every, warm_ups[: 1 if asked.smoke else None], policies, asked)
     if not board.traces:
         print(f"{folder}: nothing to run; {'; '.join(board.missing)}", file=sys.stderr)

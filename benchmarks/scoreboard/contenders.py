@@ -15,11 +15,8 @@ from models.race.foresight import Foresight
 
 OURS, ORACLE, STATIC = "floorcast", "oracle", "static"
 CLAIRVOYANT = ("oracle", "oracle-99.9", "oracle-99")
-# Sweeps of one policy over another knob: their runs are one frontier.
-FAMILIES = {
-    "oracle-99.9": "oracle", "oracle-99": "oracle",
-    "keda-cron-day-share": "keda-cron-day", "keda-cron-week-share": "keda-cron-week",
-}  # fmt: skip
+# Sweeps of a policy over another knob: who asks for the policy gets both, and their runs are one frontier.
+OTHER_KNOBS = {"keda-cron-day-share": "keda-cron-day", "keda-cron-week-share": "keda-cron-week"}
 QUICKEST = 5.0  # seconds; Knative looks every 2 s, at pages that change every 15 s
 # Those of the registry that the table has when nobody says otherwise: one of each kind, the best of its kind where
 # there are several. `--policies all` takes the rest as well.
@@ -66,7 +63,7 @@ def names(asked: tuple[str, ...]) -> Callable[[str], bool]:
     if asked == ("all",):
         return lambda name: not name.startswith(mistaken.PREFIX)
     chosen = set(asked or (*USUAL, REACTIVE_ONLY))
-    chosen |= {name for name, whole in FAMILIES.items() if whole in chosen and whole != ORACLE}
+    chosen |= {name for name, whole in OTHER_KNOBS.items() if whole in chosen}
     return lambda name: name in {*chosen, *CLAIRVOYANT[::2], OURS}
 
 
@@ -77,7 +74,7 @@ def ablated() -> tuple[str, ...]:
 
 def foreseeing() -> tuple[str, ...]:
     """Those who need a forecast."""
-    return (OURS, *ablated(), *mistaken.by_name(RULES))
+    return (OURS, *ablated(), *mistaken.names(RULES))
 
 
 def is_ours(name: str) -> bool:
@@ -87,7 +84,7 @@ def is_ours(name: str) -> bool:
 
 def family(name: str) -> str:
     """Under which name a contender's points are shown: of the clairvoyant's three aims, of a schedule's two knobs."""
-    return FAMILIES.get(name, name)
+    return ORACLE if name in CLAIRVOYANT else OTHER_KNOBS.get(name, name)
 
 
 def _mine(name: str, trace: Prepared, foreseen: Foresight, *, without: str = "") -> Contender:

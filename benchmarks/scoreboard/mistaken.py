@@ -4,7 +4,7 @@ A race in which the forecast and the load test are right shows nothing of the ru
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from benchmarks.scoreboard.traces import Prepared
 from models.race import ours
@@ -50,9 +50,9 @@ def every(rules: Sequence[str]) -> tuple[Mistaken, ...]:
     return tuple(Mistaken(mistake, without) for mistake in MISTAKES for without in (ALL_RULES, *rules))
 
 
-def by_name(rules: Sequence[str]) -> Mapping[str, Mistaken]:
-    """The same by name."""
-    return {one.name: one for one in every(rules)}
+def names(rules: Sequence[str]) -> tuple[str, ...]:
+    """Their names."""
+    return tuple(one.name for one in every(rules))
 
 
 def _foresight(foreseen: Foresight, mistake: str) -> Foresight | None:

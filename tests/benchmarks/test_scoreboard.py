@@ -3,9 +3,7 @@
 import dataclasses
 import gzip
 import json
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -41,17 +39,6 @@ def race(ours: tuple[Point, ...], theirs: tuple[Point, ...], trace: Facts | None
 def board(*races: Race, missing: tuple[str, ...] = (), effort: Effort | None = None) -> Board:
     known = {one.trace.name: one.trace for one in races}
     return Board(races, list(known.values()), missing, effort or Effort(90.0, 2, 1, 1200, 1190, 25.0))
-
-
-def sweep_of(missed: Mapping[float, float]) -> tuple[Callable[[float], dict[str, Any]], list[float]]:
-    """A policy whose knob costs what it says and misses what is given; and the values it was run at."""
-    asked: list[float] = []
-
-    def run(value: float) -> dict[str, Any]:
-        asked.append(value)
-        return {"missed": missed[value], "requests": 1, "replica_hours": value}
-
-    return run, asked
 
 
 def test_hours_are_divided_by_the_oracles_at_the_same_attainment() -> None:
@@ -115,50 +102,6 @@ def test_tables_keep_what_stands_around_their_markers(tmp_path: Path) -> None:
     assert "never" in content
     assert "Not complete" in content
     assert plots.picture([race(good, good)]).startswith("<svg")
-
-
-def test_a_sweep_runs_the_default_both_ends_and_what_lies_around_a_target() -> None:
-    values = [x / 4 for x in range(13)]
-    run, asked = sweep_of({value: 10 ** -(value + 1) for value in values})  # .01 at 1, .001 at 2
-    found = work.sought(values, 3.0, run, close=True)
-    assert {0.0, 3.0, 1.0, 0.75, 1.75, 2.0} <= set(asked)
-    assert len(asked) == len(set(asked)) < len(values)
-    assert len(found) == len(asked)
-    asked.clear()
-    work.sought(values, 1.0, run, close=False)
-    assert sorted(asked) == [0.0, 1.0, 3.0]
-
-
-NINE = tuple(map(float, range(9)))
-
-
-@pytest.mark.parametrize("best", range(9))
-@pytest.mark.parametrize("default", [0.0, 3.0, 8.0])
-def test_a_policy_that_is_good_at_one_value_only_is_found_wherever_that_is(best: int, default: float) -> None:
-    run, asked = sweep_of({value: 0.005 if value == best else 0.02 + 0.05 * abs(value - best) for value in NINE})
-    found = work.sought(NINE, default, run, close=True)
-    assert min(point["missed"] for point in found) == 0.005
-    assert len(asked) == len(set(asked))
-
-
-def test_a_policy_that_gets_worse_from_its_best_end_on_is_given_up_after_one_more_run() -> None:
-    run, asked = sweep_of({value: 0.5 - 0.05 * value for value in NINE})
-    work.sought(NINE, 3.0, run, close=True)
-    assert sorted(asked) == [0.0, 3.0, 7.0, 8.0]
-
-
-def test_where_a_policy_gets_better_and_then_worse_again_the_cheaper_side_is_looked_at_first() -> None:
-    cost = {0.0: 0.5, 1.0: 0.3, 2.0: 0.2, 3.0: 0.005, 4.0: 0.004, 5.0: 0.006, 6.0: 0.2, 7.0: 0.3, 8.0: 0.5}
-    run, asked = sweep_of(cost)
-    work.sought(NINE, 4.0, run, close=True)
-    assert asked.index(2.0) < asked.index(6.0)
-    assert {2.0, 3.0} <= set(asked)
-
-
-def test_both_targets_are_closed_in_on_as_far_as_the_values_go() -> None:
-    run, asked = sweep_of({value: 10 ** -(value / 2 + 0.5) for value in NINE})  # .01 at 3, .001 at 5
-    work.sought(NINE, 0.0, run, close=True)
-    assert {2.0, 3.0, 4.0, 5.0} <= set(asked)
 
 
 def test_hours_that_are_run() -> None:
@@ -315,7 +258,7 @@ def test_the_table_of_mistakes_has_each_rule_beside_all_of_them() -> None:
 
 
 def test_mistakes_are_run_when_rules_are_left_out_and_not_as_policies_of_the_scoreboard() -> None:
-    names = set(mistaken.by_name(contenders.RULES))
+    names = set(mistaken.names(contenders.RULES))
     assert names <= set(contenders.foreseeing())
     assert not any(map(contenders.names(("all",)), names))
     assert not any(map(contenders.names(()), names))

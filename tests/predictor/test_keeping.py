@@ -20,6 +20,7 @@ from predictor import kept
 from predictor.board import Board
 from predictor.cluster.warmups import KEPT, KEPT_LEFT, Remembered
 from predictor.keeping import FORGOTTEN, NAME
+from predictor.learning import Terms
 from predictor.targets import Learning
 from tests.fakes.stage import TARGET
 from tests.predictor.processes import KEY, LEARNS, NOW, STARTS, VOTES, Process, learned, sized
@@ -233,6 +234,11 @@ def test_keys_of_a_newer_floorcast_are_not_written_on_be_it_of_targets_that_have
         after = Process(tmp_path)
     assert [line["log_level"] for line in said] == ["info"]
     assert after.votes == {"H100": VOTES}
+
+
+def test_the_file_has_all_terms_under_which_votes_are_cast() -> None:
+    """One that it had not would be taken for a key of the future: the votes would be lost at each restart."""
+    assert set(kept.KeptTerms.model_fields) == {field.name for field in dataclasses.fields(Terms)}
 
 
 def test_votes_under_terms_of_a_newer_floorcast_are_left_out_and_the_warm_ups_are_known(tmp_path: Path) -> None:
