@@ -19,6 +19,7 @@ from predictor.settings import loading
 from tests.cluster.floorcast import COMMAND, Floorcast
 
 SIGNALS = ("arrivals", "in_flight")
+ALIKE = 1.3  # times by which two readings of the same Poisson load half a step apart differ at times: of 8 in flight, 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +33,25 @@ class Grades:
 
     scored: int
     missed: dict[str, int]
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """The same by the back-test.
+
+    Attributes:
+        scored: forecasts scored.
+        least: probability, as metrics write it -> forecasts that the load exceeded whichever reading of it one takes.
+        most: likewise, forecasts that it exceeded or nearly reached.
+    """
+
+    scored: int
+    least: dict[str, int]
+    most: dict[str, int]
+
+    def apart(self, ours: Grades) -> int:
+        """By how many forecasts the service's misses lie outside these, where they do most."""
+        return max(max(self.least[q] - missed, missed - self.most[q]) for q, missed in ours.missed.items())
 
 
 class Listener:
@@ -116,9 +136,12 @@ def replayed(floorcast: Floorcast, heard: Listener) -> pd.DataFrame:
     return rows[(rows["horizon_s"] - pd.Series(had, index=rows.index, dtype=float)).abs() < 1e-2]
 
 
-def found(rows: pd.DataFrame, signal: str, *, scored: int) -> Grades:
+def found(rows: pd.DataFrame, signal: str, *, scored: int) -> Found:
     """What the back-test says of the first `scored` of these origins."""
     mine = rows[(rows["signal"] == signal) & rows["came"].notna()].sort_values("at").head(scored)
-    bounds = [name for name in mine.columns if name.startswith("p")]
-    missed = {f"{float(name[1:]) / 100:g}": int((mine["came"] > mine[name] * (1 + 1e-5)).sum()) for name in bounds}
-    return Grades(len(mine), missed)
+    bounds = {f"{float(name[1:]) / 100:g}": mine[name] for name in mine.columns if name.startswith("p")}
+    return Found(
+        len(mine),
+        least={q: int((mine["came"] > bound * ALIKE).sum()) for q, bound in bounds.items()},
+        most={q: int((mine["came"] > bound / ALIKE).sum()) for q, bound in bounds.items()},
+    )
