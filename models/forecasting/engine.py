@@ -2,11 +2,13 @@
 
 import dataclasses
 import functools
+import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from models.forecasting import issuing, learning, levels
 from models.forecasting.forecast import Forecast, NotEnoughHistory, Outlook
@@ -43,9 +45,10 @@ class Forecaster:
     says which history goes on from which). What it keeps from one call to the next is what it would learn from the
     histories again: a fresh one agrees with one that followed tick by tick exactly while the history is shorter than
     `learning.settling` origins, two days or more. While it is shorter than eight days they differ by what the adaptive
-    correction still remembers from before, faded to 5e-7. What lies further back than that weighs up to 1/256 in the
-    regressions of one that followed, and cannot be learned again. A point once taken in is not read again for scores:
-    when it is corrected later, only the level of now follows.
+    correction still remembers from before, faded to 5e-7. What lies further back than that weighs in the regressions
+    of one that followed, and cannot be learned again: up to 1/256 of all where origins are two minutes apart, 1/9 at
+    five, most of it on a grid of half hours. A point once taken in is not read again for scores: when it is corrected
+    later, only the level of now follows. A past that reaches back further than before is learned anew.
     """
 
     def __init__(self, settings: ForecastSettings | None = None) -> None:
@@ -62,16 +65,19 @@ class Forecaster:
 
         Args:
             histories: the whole known history of each key (eight days of it are used); they may start and end at
-                different times.
+                different times, but each at a whole multiple of its step.
             horizons: for each key of `histories`, how far ahead, seconds. Less than a step counts as one step.
 
         Returns:
             for each key, one outlook for each of its horizons, in their order.
+
+        Raises:
+            ValueError: a horizon is not a positive number of seconds.
         """
         outlooks: dict[Hashable, tuple[Outlook, ...]] = {}
         ready: dict[tuple[float, int], list[Hashable]] = defaultdict(list)
         for key, history in histories.items():
-            have = NEED if _surely_known(history) else history.known
+            have = NEED if _surely_known(history) else _remembered(history)
             if have < NEED:
                 outlooks[key] = tuple(NotEnoughHistory(have=have, need=NEED) for _ in horizons[key])
             else:
@@ -190,7 +196,7 @@ class Tick:
             batch = fresh[first : first + BATCH]
             lanes = self._nothing_known(batch, delay)
             longest = max(len(self.histories[key]) for key, _ in batch)
-            self._advance(batch, lanes, self.end - min(longest, int(MEMORY / self.plan.step)))
+            self._advance(batch, lanes, self.end - min(longest, _memory(self.plan.step)))
             whole.put(first, lanes)
         return whole
 
@@ -198,17 +204,33 @@ class Tick:
         return Lanes.empty(np.array([steps for _, steps in lanes], dtype=np.intp), delay=delay, plan=self.plan)
 
     def _followed(self, group: Group, left: set[Lane]) -> list[Lane]:
-        """Lanes of a group that are wanted and whose history goes on where they stopped."""
+        """Lanes of a group that are wanted, whose history goes on where they stopped and begins where theirs did."""
         since = self.end - group.end
         if since < 0:
             return []
         mine = [lane for lane in group.rows if lane in left]
+        rows = [group.rows[lane] for lane in mine]
         width = group.lanes.heard.shape[1]
-        heard = group.lanes.heard[[group.rows[lane] for lane in mine]]
+        heard = group.lanes.heard[rows]
         now = self.block(mine, since + width)[:, :width]
         both = ~np.isnan(now) & ~np.isnan(heard)
-        same = ((both & (now == heard)).sum(axis=1) * 2 >= both.sum(axis=1)).tolist()
-        return [lane for lane, is_same in zip(mine, same, strict=True) if is_same]
+        same = (both & (now == heard)).sum(axis=1) * 2 >= both.sum(axis=1)
+        going_on = same & ~self._grown_backwards(mine, group.end + 1 - group.lanes.levels.begun[rows])
+        return [lane for lane, goes_on in zip(mine, going_on.tolist(), strict=True) if goes_on]
+
+    def _grown_backwards(self, lanes: Sequence[Lane], firsts: Floats) -> npt.NDArray[np.bool_]:
+        """Whether a history now has points from before the first known one of its lane, which is at `firsts`.
+
+        A past that is loaded late, after a few readings of our own, would else not be learned from for a day.
+        """
+        keys = [key for key, _ in lanes]
+        begins = self.end + 1 - np.array([len(self.histories[key]) for key in keys], dtype=np.intp)
+        oldest = np.maximum(begins, self.end + 1 - _memory(self.plan.step))
+        grown = firsts > oldest
+        for i in np.flatnonzero(grown):
+            before = self.histories[keys[i]].values[oldest[i] - begins[i] : int(firsts[i]) - begins[i]]
+            grown[i] = not np.isnan(before).all()
+        return np.asarray(grown)
 
     def _advance(self, rows: Sequence[Lane], lanes: Lanes, done: int) -> None:
         """Take in everything after grid point `done`."""
@@ -238,15 +260,30 @@ def grid_steps(horizon: float, step: float) -> int:
 
     A measured horizon drifts. Up to sixteen steps each counts; beyond, within 6 % it is the same lane, whose past
     need not be replayed.
+
+    Raises:
+        ValueError: the horizon is not a positive number of seconds.
     """
+    if not 0 < horizon < math.inf:
+        raise ValueError(f"horizon is {horizon!r} s: must be a positive number of seconds")
     steps = max(round(horizon / step), 1)
     unit = 2 ** max(steps.bit_length() - 5, 0)
     return int(round(steps / unit) * unit)
 
 
+def _memory(step: float) -> int:
+    """Points of a grid of `step` seconds that a forecast looks back over."""
+    return int(MEMORY / step)
+
+
+def _remembered(history: Series) -> int:
+    """Known points among those that a forecast looks back over."""
+    return int(np.count_nonzero(~np.isnan(history.values[max(len(history) - _memory(history.step), 0) :])))
+
+
 def _surely_known(history: Series) -> bool:
     """Whether the last points alone are enough: a tick need not count eight days."""
-    return int(np.count_nonzero(~np.isnan(history.values[-16:]))) >= NEED
+    return _memory(history.step) >= HEARD and int(np.count_nonzero(~np.isnan(history.values[-HEARD:]))) >= NEED
 
 
 def _last(histories: Sequence[Series], count: int) -> Floats:

@@ -32,6 +32,33 @@ def test_one_point_is_not_enough_history() -> None:
     assert result["a"] == (NotEnoughHistory(have=1, need=2),) * 2
 
 
+@pytest.mark.parametrize(
+    ("step", "known", "silent", "have"),
+    [
+        (3600.0, 100, 191, 1),  # eight days are 192 points
+        (3600.0, 100, 192, 0),
+        (3600.0, 100, 400, 0),
+        (10 * 86400.0, 30, 0, 0),  # not one point in eight days
+    ],
+)
+def test_a_series_silent_for_longer_than_a_forecast_looks_back_has_a_named_reason_and_stops_no_other(
+    step: float, known: int, silent: int, have: int
+) -> None:
+    gone = Series(0.0, step, np.concatenate([np.full(known, 7.0), np.full(silent, np.nan)]))
+    alive = Series(0.0, step, np.full(known + silent, 7.0))
+    forecaster = Forecaster()
+    for _ in range(2):
+        result = forecaster.update({"gone": gone, "alive": alive}, horizons={"gone": (60.0,), "alive": (60.0,)})
+        assert result["gone"] == (NotEnoughHistory(have=have, need=2),)
+        assert isinstance(result["alive"][0], Forecast) == (step < 86400)
+
+
+@pytest.mark.parametrize("horizon", [0.0, -60.0, float("nan"), float("inf")])
+def test_a_horizon_is_a_positive_number_of_seconds(horizon: float) -> None:
+    with pytest.raises(ValueError, match=f"horizon is {horizon} s: must be a positive number of seconds"):
+        forecast(humps(1500.0), horizon)
+
+
 def test_two_points_give_a_cold_forecast() -> None:
     outlook = forecast(Series(0.0, 30.0, np.array([4.0, 5.0])), 120.0)
     assert outlook.quality is Quality.COLD

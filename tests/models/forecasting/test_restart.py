@@ -98,3 +98,28 @@ def test_an_earlier_end_starts_again() -> None:
     forecasts(forecaster, {0: load(4)})
     earlier = {0: load(4)[:1200]}
     assert_alike(forecasts(forecaster, earlier), forecasts(Forecaster(SETTINGS), earlier))
+
+
+@pytest.mark.parametrize("own", [2, 30])
+def test_a_past_that_is_loaded_after_a_few_readings_is_learned_from(own: int) -> None:
+    whole = {key: Series(0.0, STEP, load(key, 1000)) for key in range(2)}
+    late = Forecaster(SETTINGS)
+    for end in (1000 - 1, 1000):
+        seen = {key: series.since((1000 - own) * STEP).until((end - 1) * STEP) for key, series in whole.items()}
+        late.update(seen, horizons=dict.fromkeys(seen, HORIZONS))
+    horizons = dict.fromkeys(whole, HORIZONS)
+    assert late.update(whole, horizons=horizons) == Forecaster(SETTINGS).update(whole, horizons=horizons)
+
+
+def test_a_past_that_is_forgotten_or_unknown_at_its_beginning_is_not_replayed() -> None:
+    """The forecaster follows: a point that was corrected after it was taken in does not change its scores."""
+    values = load(1, 1000)
+    followed = Forecaster(SETTINGS)
+    forecasts(followed, {1: values[:999]})
+    rewritten = values.copy()
+    rewritten[300:800] *= 2  # before the two hours of the level
+    unknown = np.concatenate([np.full(50, np.nan), rewritten])
+    shorter = Series(-50 * STEP, STEP, unknown).since(-20 * STEP)
+    (outlook, _) = followed.update({1: shorter}, horizons={1: HORIZONS})[1]
+    (expected, _) = forecasts(Forecaster(SETTINGS), {1: values})[1]
+    assert outlook == expected
