@@ -79,6 +79,8 @@ class Grading:
     def _hour_of(self, scored: Scored) -> "_Hour":
         hours = self._hours.setdefault(scored.key, collections.deque())
         number = int(scored.forecast.issued_at // HOUR)
+        while hours and hours[-1].number > number:  # by a clock that has been set back since
+            hours.pop()
         if not hours or hours[-1].number < number:
             hours.append(_Hour(number))
         while hours[0].number <= number - WINDOW:

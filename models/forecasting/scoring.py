@@ -92,12 +92,18 @@ class Scoring:
         self._waiting: dict[tuple[Hashable, int], list[Forecast]] = {}
 
     def issue(self, outlooks: Mapping[Hashable, tuple[Outlook, ...]]) -> None:
-        """Remember the forecasts among `outlooks`; a key that is missing is forgotten."""
+        """Remember the forecasts among `outlooks`; a key that is missing is forgotten.
+
+        So is what was issued later than now, by a clock that has been set back since: nothing more would be scored
+        until it is that late again.
+        """
         self._waiting = {place: kept for place, kept in self._waiting.items() if place[0] in outlooks}
         for key, each in outlooks.items():
             for place, outlook in enumerate(each):
                 if isinstance(outlook, Forecast):
                     waiting = self._waiting.setdefault((key, place), [])
+                    while waiting and waiting[-1].issued_at > outlook.issued_at:
+                        waiting.pop()
                     if not waiting or outlook.issued_at >= waiting[-1].issued_at + self._apart - 1e-6:
                         waiting.append(outlook)
 

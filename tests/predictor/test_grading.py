@@ -108,6 +108,22 @@ def test_grades_look_back_over_a_day() -> None:
     assert grades[KEY].scored <= 24 * 30
 
 
+def test_a_clock_that_ran_a_year_ahead_for_a_while_stops_no_grading() -> None:
+    """It was set back: what came by the wrong time is no longer told, nor are all scores since kept in one hour."""
+    grading, year = Grading(), 365 * 86400.0
+    for step in range(40):
+        grading.grade({KEY: forecast(year + step * 120.0, 3.0)}, {KEY: flat_at(year + step * 120.0)})
+    for step in range(1500):
+        grades = grading.grade({KEY: forecast(step * 120.0, 9.0)}, {KEY: flat_at(step * 120.0)})
+    assert grades[KEY].coverage[0.9] == 1.0
+    assert 23 * 30 <= grades[KEY].scored <= 24 * 30
+
+
+def flat_at(until: float, value: float = 5.0) -> Series:
+    """The last five minutes of it."""
+    return Series(until - 300.0, 30.0, np.full(11, value))
+
+
 def test_a_series_that_is_no_longer_forecast_is_forgotten() -> None:
     grading = Grading()
     for step in range(5):

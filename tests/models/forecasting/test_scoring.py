@@ -63,3 +63,12 @@ def test_a_history_that_begins_too_late_says_nothing() -> None:
     late = Series(90.0, 30.0, np.ones(3))
     assert scoring.largest_within(late, after=0.0, horizon=60.0) is None
     assert scoring.largest_within(late, after=60.0, horizon=60.0) == 1.0
+
+
+def test_what_was_issued_by_a_clock_that_ran_ahead_keeps_nothing_from_being_scored() -> None:
+    kept = Scoring(apart=60.0)
+    kept.issue({"a": (forecast(1e6), NotEnoughHistory(1, 2))})
+    for at in (0.0, 60.0):
+        kept.issue({"a": (forecast(at), NotEnoughHistory(1, 2))})
+    assert [s.forecast.issued_at for s in kept.settle({"a": Series(0.0, 30.0, np.ones(9))})] == [0.0, 60.0]
+    assert kept.settle({"a": Series(1e6 - 600, 30.0, np.ones(90))}) == []
