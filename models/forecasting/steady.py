@@ -27,6 +27,7 @@ DEARER, AS_LOW = 1.5, 0.05
 ROUNDING = 1e-3  # of maxima kept in half precision
 WHOLE = 0.9  # of the window that has to be known
 SPAN = 86400.0  # seconds that the window has to span: a part of a day would take the afternoon for all there is
+DEAREST = 1e38  # cost that is kept: 32 bits hold three times as much, and no load can come near
 FOLLOWS, STAYS_PUT = 0, 1  # places in `bounds` and `costs`
 
 
@@ -102,7 +103,7 @@ class Steady:
         q = np.asarray(probabilities)[judged]
         bounds = levels.square(self.bounds[np.arange(len(came)), slots][..., judged])
         over = levels.square(came)[:, None, None] - bounds
-        self.costs[:, :, column] = np.maximum(q * over, (q - 1) * over).sum(axis=2)
+        self.costs[:, :, column] = np.minimum(np.maximum(q * over, (q - 1) * over).sum(axis=2), DEAREST)
 
     def measure(
         self, rows: Ints, maxima: npt.NDArray[np.floating], probabilities: tuple[float, ...], *, newest: int

@@ -17,9 +17,10 @@ pytestmark = pytest.mark.timeout(600)
 
 SETTINGS = ForecastSettings(seasons=(600.0,), score_window=7200.0)
 STEP = 30.0
+LARGEST = 3e38  # what a history holds
 
 pieces = st.one_of(
-    st.lists(st.sampled_from([0.0, 1.0, 5.0, 1e9, float("nan")]), min_size=1, max_size=40),
+    st.lists(st.sampled_from([0.0, 1.0, 5.0, 1e-9, 1e9, LARGEST, float("nan")]), min_size=1, max_size=40),
     st.tuples(st.sampled_from([0.0, 3.0, 1e9, float("nan")]), st.integers(1, 150)).map(lambda p: [p[0]] * p[1]),
     st.tuples(st.integers(0, 100), st.floats(0, 1e6), st.integers(1, 150)).map(
         lambda p: np.random.default_rng(p[0]).poisson(p[1], p[2]).astype(float).tolist()

@@ -143,6 +143,16 @@ def test_costs_are_pinball_losses_of_high_bounds_in_the_unit_of_the_signal() -> 
     assert np.isnan(kept.costs[0, :, 1]).all()
 
 
+def test_a_cost_beyond_what_is_kept_of_it_is_neither_infinite_nor_does_it_decide_for_ever() -> None:
+    kept = empty()
+    kept.bounds[0, :, :] = levels.root(np.array([1.0, 4.0, 8.0]))
+    for column, came in enumerate([3e38, *[9.0] * (SCORES - 1)]):
+        kept.score(levels.root(np.array([came])), PROBABILITIES, slots=np.array([0]), column=column)
+    assert np.isfinite(kept.costs).all()
+    kept.measure(np.array([0]), np.full((1, SCORES), 3.0), PROBABILITIES, newest=SCORES - 1)
+    assert 0 <= kept.share[0] <= 1
+
+
 values = st.floats(0, 1e6)
 rows = arrays.arrays(np.float64, (1, 3), elements=values)
 
