@@ -133,8 +133,13 @@ class PrometheusSource:
     def history(
         self, targets: Sequence[Target], signal: Signal, *, since: float, until: float, step: float
     ) -> Mapping[str, Series | Unknown]:
-        """Values by target key on whole multiples of `step`; see `SignalSource`. Holes are NaN, and logged."""
-        span = past.grid(since=since, until=until, step=step)
+        """Values by target key on whole multiples of `step`; see `SignalSource`. Holes are NaN, and logged.
+
+        Asked by the server's clock and told by ours, as readings are: a past that is an hour off repeats or lacks one
+        where readings go on from it. Whole steps only, so that points stay on the grid.
+        """
+        ahead = round(self._skew / step) * step if self._skew else 0.0
+        span = past.grid(since=since + ahead, until=until + ahead, step=step)
         if any(about[1] != span for about in self._ages):
             self._ages = {}
         asking = past.Asking(
@@ -148,7 +153,7 @@ class PrometheusSource:
         for group in rows.grouped(targets, self._engines):
             answers.update(past.series(asking, group, signal, span))
         missing = Unknown(Cause.NOT_ASKED, "no query is configured")
-        return {target.key: answers.get(target.key, missing) for target in targets}
+        return {target.key: _earlier(answers.get(target.key, missing), ahead) for target in targets}
 
     def scraped_twice(self, targets: Sequence[Target], *, now: float) -> Mapping[str, int]:
         """Number of series that two scrape jobs report, for targets that have any: harmless here, not elsewhere."""
@@ -230,3 +235,9 @@ class PrometheusSource:
         if (used != 0) != (self._skew != 0):
             _log.warning("clock_differs_from_prometheus", seconds=round(skew, 1), corrected=used != 0)
         self._skew = used
+
+
+def _earlier(answer: Series | Unknown, seconds: float) -> Series | Unknown:
+    if isinstance(answer, Unknown) or not seconds:
+        return answer
+    return dataclasses.replace(answer, start=answer.start - seconds)

@@ -119,6 +119,21 @@ def test_a_step_with_a_fraction_is_asked_in_whole_seconds(api: PrometheusApi) ->
     assert answer.values[:3].tolist() == [970, 972, 974]
 
 
+@pytest.mark.parametrize("ours", [3600, -3600, 47])
+def test_history_goes_by_the_servers_clock_as_readings_do(api: PrometheusApi, ours: int) -> None:
+    """Our clock is so many seconds ahead. What the server has of its own future is nothing."""
+    source = prometheus.PrometheusSource(settings(api), CATALOG)
+    source.read([TARGET], now=NOW + ours)
+    api.respond = grid_answer
+    found = source.history([TARGET], Signal.IN_FLIGHT, since=NOW + ours - 7200, until=NOW + ours, step=30)[TARGET.key]
+    source.close()
+    assert isinstance(found, Series)
+    assert (found.start % 30, found.step) == (0, 30)
+    shift = (found.values - found.times) % 1000  # the server tells its own time
+    assert np.unique(shift).tolist() == [-round(ours / 30) * 30 % 1000]
+    assert NOW + ours - 30 < found.end <= NOW + ours
+
+
 def test_history_backwards_is_a_mistake_of_the_caller(api: PrometheusApi) -> None:
     with pytest.raises(ValueError, match="since before until"):
         history(api, since=NOW, until=NOW - 60, step=30)
