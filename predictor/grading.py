@@ -67,6 +67,8 @@ class Grading:
         self._scoring.issue({key: (outlook,) if key in due else () for key, outlook in outlooks.items()})
         self._stretches = {key: number for key, number in self._stretches.items() if key in outlooks}
         self._hours = {key: hours for key, hours in self._hours.items() if key in outlooks}
+        for key, series in whole.items():
+            self._forget(key, before=int(series.end // HOUR) - WINDOW)
         return {key: _grade(hours, fresh[key]) for key, hours in self._hours.items()}
 
     def _is_due(self, key: Hashable, forecast: Forecast) -> bool:
@@ -75,6 +77,14 @@ class Grading:
         before = self._stretches.get(key)
         self._stretches[key] = number
         return number > before if before is not None else abs(forecast.issued_at - number * self._apart) < CLOSE
+
+    def _forget(self, key: Hashable, *, before: int) -> None:
+        """Where nothing has been known for a day, what was scored before is no grade of the last one any more."""
+        hours = self._hours.get(key, collections.deque())
+        while hours and hours[0].number < before:
+            hours.popleft()
+        if not hours:
+            self._hours.pop(key, None)
 
     def _hour_of(self, scored: Scored) -> "_Hour":
         hours = self._hours.setdefault(scored.key, collections.deque())

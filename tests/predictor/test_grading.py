@@ -119,6 +119,17 @@ def test_a_clock_that_ran_a_year_ahead_for_a_while_stops_no_grading() -> None:
     assert 23 * 30 <= grades[KEY].scored <= 24 * 30
 
 
+def test_of_a_series_that_is_unknown_for_longer_than_a_day_no_grade_is_left() -> None:
+    grading, known = Grading(), 10
+    seen = {}
+    for step in range(known + 800):
+        at = step * 120.0
+        series = flat_at(at) if step < known else flat_at(at, float("nan"))
+        seen[step] = KEY in grading.grade({KEY: forecast(at, 9.0)}, {KEY: series})
+    assert seen[known + 23 * 30]
+    assert not seen[known + 26 * 30]
+
+
 def flat_at(until: float, value: float = 5.0) -> Series:
     """The last five minutes of it."""
     return Series(until - 300.0, 30.0, np.full(11, value))
