@@ -16,6 +16,7 @@ class GridError(ValueError):
     """The rows make no series; the message says why and what to do."""
 
 
+CLOSE = regularise.CLOSE  # of a step
 EXACT = Rules(short_gap=0.0, spike=None)  # counts of a file that holds everything: what lacks in it is not known
 
 
@@ -101,8 +102,8 @@ def on_grid(times: Floats, values: Floats, *, step: float, rules: Rules = EXACT)
     count = int(cells.max() - cells.min()) + 1
     if count > LONGEST:
         raise GridError(
-            f"{count} points of {step:g} s from the first time to the last: the unit of the times, or one of"
-            " them, is wrong"
+            f"{count} points of {step:g} s from the first time, {times.min():.0f} s, to the last, {times.max():.0f} s:"
+            " the unit of the times, or one of them, is wrong"
         )
     grid = Grid(start=float(cells.min()) * step, step=step, points=count)
     return regularise.regular(Samples(times, values), grid, rules)
