@@ -7,6 +7,7 @@ import zoneinfo
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import rich.console
 import rich.progress
 import rich.table
@@ -23,7 +24,7 @@ from predictor.outlooks import FORECAST_SIGNALS
 from predictor.ports import Clock
 from predictor.replay import asked, backtest, commandline, csvfiles, economics, report, scores, tracefiles, verdict
 from predictor.replay.recorded import Note, Recorded
-from predictor.settings import convert
+from predictor.settings import convert, durations
 from predictor.settings.root import Settings
 
 WARM_UP = 300.0  # seconds, where neither the command line nor a configuration says
@@ -85,7 +86,7 @@ class Asked:
             raise ConfigurationError("--columns: is missing; say which column is what, as in time=ts,requests=rps")
         for name in ("concurrency", "throughput"):
             value = getattr(self, name)
-            if value is not None and not value > 0:
+            if value is not None and not 0 < value < math.inf:
                 raise ConfigurationError(f"--{name}: {value:g} must be a positive number")
         if not 0 < self.objective < 1:
             raise ConfigurationError(f"--objective: {self.objective:g} must lie between 0 and 1, as 0.99")
@@ -99,10 +100,14 @@ def run(given: Asked, *, clock: Clock | None = None) -> int:
         HistoryError: the recorded history cannot be.
     """
     clock = clock or SystemClock()
+    commandline.folder("--out", given.out)  # before the minutes that the rest takes
     terminal = rich.console.Console(stderr=True)
     with commandline.progress(terminal) as bar:
         outcome = made(given, clock.now(), bar)
-    page, table = report.write(outcome, given.out)
+    try:
+        page, table = report.write(outcome, given.out)
+    except OSError as error:
+        raise ConfigurationError(f"--out: {given.out}: {error.strerror or error}; name another folder") from error
     out = rich.console.Console()
     _show(outcome, out)
     for doubt in dict.fromkeys(f"{note.where}: {note.what}" for note in outcome.notes if note.doubtful):
@@ -118,6 +123,8 @@ def made(given: Asked, now: float, bar: rich.progress.Progress) -> report.Outcom
     recorded = _recorded(given, now)
     objectives, assumed = _objectives(given, recorded)
     questions = _questions(given, recorded)
+    only = _only(given, questions)
+    _plausible(recorded, objectives)
     bar.update(step, description="forecasting", total=1.0)
     found = backtest.run(recorded.series, questions, tell=lambda share: bar.update(step, completed=share))
     graded = _graded(found, given, bar)
@@ -134,7 +141,7 @@ def made(given: Asked, now: float, bar: rich.progress.Progress) -> report.Outcom
         scores=tuple(graded),
         overall=tuple(scores.overall(graded)),
         economics=tuple(weighed),
-        verdicts=tuple(verdict.of(one, objective=given.objective, only=_only(given, questions)) for one in weighed),
+        verdicts=tuple(verdict.of(one, objective=given.objective, only=only) for one in weighed),
         objective=given.objective,
     )
 
@@ -151,10 +158,30 @@ def _recorded(given: Asked, now: float) -> Recorded:
         recorded = csvfiles.read(given.csv, csvfiles.Reading(mapped, given.unit, _zone(given.zone), step))
     else:
         recorded = _from_prometheus(given, now)
-    forecast = [one for (_, signal), one in recorded.series.items() if signal in FORECAST_SIGNALS]
-    if not any(len(one) >= LEAST_POINTS for one in forecast):
-        raise HistoryError(f"fewer than {LEAST_POINTS} points of {' or '.join(FORECAST_SIGNALS)}: nothing to replay")
-    return recorded
+    return _replayable(recorded, commandline.seconds("--every", given.every))
+
+
+def _replayable(recorded: Recorded, every: float) -> Recorded:
+    """Without series that are too short for any forecast; each is noted."""
+    series, notes = dict(recorded.series), list(recorded.notes)
+    for key, one in recorded.series.items():
+        if key[1] not in FORECAST_SIGNALS:
+            continue
+        where = f"{key[0]}: {key[1]}"
+        if one.known < LEAST_POINTS:
+            notes.append(
+                Note(where, f"{one.known} points are known, fewer than {LEAST_POINTS}: left out", doubtful=True)
+            )
+        elif len(one) * one.step < every:
+            long, asked_for = durations.written(len(one) * one.step), durations.written(every)
+            notes.append(Note(where, f"its {long} hold no forecast every {asked_for}: left out", doubtful=True))
+        else:
+            continue
+        del series[key]
+    if not any(signal in FORECAST_SIGNALS for _, signal in series):
+        why = f"fewer than {LEAST_POINTS} points of {' or '.join(FORECAST_SIGNALS)}, or less than one --every"
+        raise HistoryError([f"{why}: nothing to replay", *(f"  {note.where}: {note.what}" for note in notes)])
+    return dataclasses.replace(recorded, series=series, notes=tuple(notes))
 
 
 def _from_prometheus(given: Asked, now: float) -> Recorded:
@@ -167,7 +194,9 @@ def _from_prometheus(given: Asked, now: float) -> Recorded:
 
 def _questions(given: Asked, recorded: Recorded) -> backtest.Questions:
     names = sorted({target for target, _ in recorded.series})
-    told = tuple(commandline.seconds("--warm-up", one) for one in given.warm_up.split(",") if one.strip())
+    told = tuple(
+        dict.fromkeys(commandline.seconds("--warm-up", one) for one in given.warm_up.split(",") if one.strip())
+    )
     forecast, settings = ForecastSettings(zone=_zone(given.zone)), given.settings
     every = commandline.seconds("--every", given.every)
     if settings is None:
@@ -222,6 +251,27 @@ def _objectives(given: Asked, recorded: Recorded) -> tuple[Mapping[str, Objectiv
             notes.append(Note(target, f"{what}, or --concurrency with --duration"))
         found[target] = Objectives(profile=profile)
     return found, tuple(notes)
+
+
+def _plausible(recorded: Recorded, objectives: Mapping[str, Objectives]) -> None:
+    """Refuses what would take more replicas than anybody has: comparing ways to have them would say nothing.
+
+    Raises:
+        ConfigurationError: the busiest point takes more than are planned for.
+    """
+    for (target, signal), series in recorded.series.items():
+        if signal not in FORECAST_SIGNALS:
+            continue
+        profile = objectives[target].profile
+        seen = recorded.series.get((target, Signal.DURATION_MEAN))
+        each = economics.per_replica(profile, signal, profile.duration or (duration.unloaded(seen) if seen else None))
+        busiest = float(np.nanmax(series.values))
+        if each and busiest / each > economics.UNBOUNDED:
+            raise ConfigurationError(
+                f"{target}: {signal} of {busiest:.3g} at the busiest point would take {busiest / each:.3g} replicas of"
+                f" {each:.3g} each, more than {economics.UNBOUNDED:,}: give what one replica carries in the unit of the"
+                " recording as --throughput, or --concurrency with --duration"
+            )
 
 
 def _profile(given: Asked, signal: Signal, seconds: float | None) -> Profile | None:

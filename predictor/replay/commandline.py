@@ -1,7 +1,9 @@
 """What the command lines of `backtest` and `simulate` share: durations, a progress bar, who is asked for a history."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import rich.console
 import rich.progress
@@ -27,6 +29,19 @@ def seconds(flag: str, text: str) -> float:
     if found <= 0:
         raise ConfigurationError(f"{flag}: {text!r} must be longer than nothing")
     return float(found)
+
+
+def folder(flag: str, path: Path) -> None:
+    """Whether a folder is there to be written to, or can be made; nothing is made yet.
+
+    Raises:
+        ConfigurationError: it is a file, lies below one, or may not be written to.
+    """
+    there = next(one for one in (path, *path.absolute().parents) if one.exists())
+    if not there.is_dir():
+        raise ConfigurationError(f"{flag}: {there} is no folder; name a folder for the report")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise ConfigurationError(f"{flag}: {there} may not be written to; name another folder")
 
 
 @contextmanager

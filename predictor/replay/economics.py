@@ -22,7 +22,8 @@ Counts = npt.NDArray[np.int64]
 STABILISATION = 300.0  # seconds for which an HPA follows its highest recommendation, by default
 ROUNDING = 1e-9
 UNBOUNDED = 1_000_000  # replicas: a cap would hide what the load asks for
-HEADROOMS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
+FINE = 0.01  # share by which one minimum or headroom costs more than the next smaller, about: far less than matters
+HEADROOMS = (*(n / 100 for n in range(1, 100)), *(n / 50 for n in range(50, 100)), *(n / 20 for n in range(40, 101)))
 
 
 class Kind(enum.StrEnum):
@@ -124,7 +125,7 @@ def weigh(signals: Mapping[Signal, Replayed], objectives: Objectives, *, duratio
     plain = scale.reactive(need)
     courses = {0.0: scale.course(plain)}
     options = [_option(Kind.REACTIVE, 0.0, courses[0.0], need, loads.step, scored)]
-    for least in range(1, int(np.nanmax(need, initial=0.0)) + 2):
+    for least in _minima(float(np.nanmax(need, initial=0.0))):
         course = scale.course(np.maximum(plain, least))
         options.append(_option(Kind.MINIMUM, least, course, need, loads.step, scored))
         if options[-1].missing == 0:
@@ -148,6 +149,24 @@ def weigh(signals: Mapping[Signal, Replayed], objectives: Objectives, *, duratio
         options=tuple(options),
         courses=courses,
     )
+
+
+def _minima(peak: float) -> Iterator[int]:
+    """Fixed minima up to one above the peak: each, and of large ones every hundredth."""
+    least, last = 1, int(peak) + 1
+    while least < last:
+        yield least
+        least = max(least + 1, round(least * (1 + FINE)))
+    yield last
+
+
+def per_replica(profile: Profile, signal: Signal, duration: float | None) -> float | None:
+    """What one replica carries of a signal, as `sizing.plan` has it; None where the profile does not say."""
+    planned = sizing.plan(profile, sizing.Load(**{str(signal): 1.0}, duration=duration))
+    if isinstance(planned, sizing.NoPlan):
+        return None
+    need = planned.binding
+    return need.per_replica / need.demand
 
 
 def _option(kind: Kind, setting: float, course: Course, need: Floats, step: float, scored: slice) -> Option:
@@ -219,21 +238,12 @@ class _Loads:
         """Replicas the load takes at each point, the largest of its kinds; None when no kind can be told."""
         rows = []
         for signal, one in self._signals.items():
-            per_replica = self._per_replica(signal)
-            if per_replica:
-                rows.append(self._cut(one.series) / per_replica)
+            each = per_replica(self._profile, signal, self._duration)
+            if each:
+                rows.append(self._cut(one.series) / each)
         if not rows or self.points < 1:
             return None
         return np.asarray(np.fmax.reduce(rows))
-
-    def _per_replica(self, signal: Signal) -> float | None:
-        """What one replica carries, as `sizing.plan` has it."""
-        load = sizing.Load(**{str(signal): 1.0}, duration=self._duration)
-        planned = sizing.plan(self._profile, load)
-        if isinstance(planned, sizing.NoPlan):
-            return None
-        need = planned.binding
-        return need.per_replica / need.demand
 
     def _cut(self, series: Series) -> Floats:
         begin = round((self.start - series.start) / self.step)

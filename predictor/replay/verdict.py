@@ -5,6 +5,8 @@ import enum
 import math
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from models.forecasting.settings import DAY
 from predictor.replay.economics import Economics, Kind, Option
 from predictor.settings import durations
@@ -103,6 +105,11 @@ def _unsaid(economics: Economics) -> str:
             f"It cannot be said yet whether a floor pays: only {economics.hours:.1f} h could be judged; come back with"
             " two days of history, better eight."
         )
+    if not np.nansum(economics.need[economics.scored_from :]) > 0:
+        return (
+            f"It cannot be said whether a floor pays: no load came in the {economics.hours:.1f} h that could be judged;"
+            " is this the right series or column?"
+        )
     return ""
 
 
@@ -110,7 +117,7 @@ def _enough_already(economics: Economics, objective: float) -> str:
     reactive = economics.reactive
     return (
         f"A floor does not pay here: without one {reactive.met:.2%} of the load already finds enough replicas"
-        f" ({objective:.0%} wanted), since it hardly ever grows by a replica within a warm-up of"
+        f" ({objective * 100:g}% wanted), since it hardly ever grows by a replica within a warm-up of"
         f" {durations.written(economics.warm_up)}."
     )
 
@@ -132,7 +139,7 @@ def _against(economics: Economics, best: Option, objective: float) -> Verdict:
     comparison = "cheaper" if gain < -MATTERS else "as good"
     text = (
         f"A floor does not pay here: {name(instead)} is {comparison}"
-        f" ({instead.paid:,.0f} replica-hours against {best.paid:,.0f} at {name(best)}, for {objective:.0%} of the"
+        f" ({instead.paid:,.0f} replica-hours against {best.paid:,.0f} at {name(best)}, for {objective * 100:g}% of the"
         f" load): {_why(instead)}."
     )
     return _verdict(economics, Answer.NOT, text, best, instead)
@@ -146,7 +153,7 @@ def _short_of(economics: Economics, best: Option, objective: float) -> Verdict:
     surges = (
         f"the forecast does not see the load's surges coming in time: even at {name(best)} a floor lifts the share of"
         f" the load that finds enough replicas only from {reactive.met:.1%} to {_rounded_down(best.met):.2%}"
-        f" ({objective * 100:g}% wanted)"
+        f" ({objective * 100:g}% wanted), for {_more(best, reactive)} replica-hours"
     )
     if caught >= CAUGHT and best.paid < instead.paid * (1 - MATTERS):
         text = (

@@ -13,6 +13,7 @@ import rich.progress
 
 from models.signals import Signal
 from predictor.errors import ConfigurationError, HistoryError
+from predictor.replay import backtest as rolling
 from predictor.replay import command, csvfiles, report, rivals
 from predictor.replay.command import Asked
 from tests.predictor.replay import histories
@@ -128,6 +129,8 @@ def test_in_flight_alone_is_enough_with_a_concurrency(tmp_path: Path) -> None:
         ({"since": "14d", "csv": Path("x.csv")}, "2 sources"),
         ({"csv": Path("x.csv")}, "--columns: is missing"),
         ({"since": "14d", "throughput": -1.0}, "--throughput: -1 must be a positive number"),
+        ({"since": "14d", "throughput": float("inf")}, "--throughput: inf must be a positive number"),
+        ({"since": "14d", "concurrency": float("nan")}, "--concurrency: nan must be a positive number"),
         ({"since": "14d", "objective": 99.0}, "--objective: 99 must lie between 0 and 1"),
     ],
 )
@@ -143,6 +146,10 @@ def test_a_command_line_that_does_not_fit_together_is_refused(changes: dict[str,
         ({"warm_up": "0s"}, "--warm-up: '0s' must be longer than nothing"),
         ({"zone": "Mars"}, "--zone: 'Mars' is no known time zone"),
         ({"quantile": 0.93}, "--quantile: 0.93 is not forecast; use one of 0.8, 0.9"),
+        (
+            {"throughput": 1e-9},
+            "would take .* replicas of 1e-09 each, more than 1,000,000: give what one replica carries",
+        ),
         ({"since": "14d", "files": ()}, "--since: needs a configuration"),
         ({"since": "14", "files": ()}, "--since: '14' is 14 s: ask for an hour at least, better 14d"),
     ],
@@ -156,6 +163,41 @@ def test_an_option_that_cannot_be_read_is_named(tmp_path: Path, changes: dict[st
 def test_a_recording_too_short_to_replay_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match="fewer than 10 points"):
         made(Asked(files=(recording(tmp_path, np.ones(5)),)))
+
+
+def test_more_time_between_forecasts_than_there_is_history_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(HistoryError, match="its 72m hold no forecast every 10d: left out"):
+        made(Asked(files=(recording(tmp_path, histories.daily(0.05)),), every="10d"))
+
+
+def test_a_target_too_short_to_replay_is_left_out_and_told(tmp_path: Path) -> None:
+    files = (recording(tmp_path, histories.daily(0.05)), recording(tmp_path, np.ones(5), "new.csv"))
+    found = made(Asked(files=files, every="10m", slow=False))
+    assert {one.replayed.key[0] for one in found.scores} == {"chat"}
+    (told,) = [note for note in found.notes if note.where == "new: arrivals"]
+    assert (told.what, told.doubtful) == ("5 points are known, fewer than 10: left out", True)
+
+
+def test_a_warm_up_that_is_given_twice_is_replayed_once(tmp_path: Path) -> None:
+    file = recording(tmp_path, histories.daily(0.05))
+    found = made(Asked(files=(file,), warm_up="5m,300s,2m", every="10m", slow=False))
+    assert [one.replayed.warm_up for one in found.scores] == [300, 120]
+
+
+@pytest.mark.parametrize("out", ["file", "file/below", "/proc/none"])
+def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path: Path, out: str) -> None:
+    (tmp_path / "file").write_text("")
+    given = Asked(files=(recording(tmp_path, histories.daily(0.05)),), every="10m", slow=False, out=tmp_path / out)
+    with pytest.raises(ConfigurationError, match=r"--out: .*; name a"):
+        command.run(given)
+
+
+def test_a_quantile_that_is_not_forecast_is_refused_before_anything_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rolling, "run", lambda *_, **__: pytest.fail("replayed"))
+    with pytest.raises(ConfigurationError, match="--quantile"):
+        made(Asked(files=(recording(tmp_path, histories.daily(0.05)),), quantile=95.0))
 
 
 def backtest(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:

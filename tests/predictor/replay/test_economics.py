@@ -99,6 +99,27 @@ def test_a_day_is_the_least_that_is_judged() -> None:
     assert "only 18.0 h could be judged" in found.sentence  # a quarter of the day is for learning
 
 
+def test_where_no_load_came_nothing_is_said(steep: Economics) -> None:
+    found = verdict.of(dataclasses.replace(steep, need=np.zeros_like(steep.need)))
+    assert found.answer is Answer.UNSAID
+    assert "no load came" in found.sentence
+
+
+def test_what_a_floor_is_held_against_is_finer_than_what_matters(steep: Economics) -> None:
+    """Else a floor would pay by what lies between two minima or two headrooms."""
+    shares = np.array([1, *(1 + one.setting for one in steep.of(Kind.HEADROOM))])
+    assert (np.diff(shares) / shares[:-1] < verdict.MATTERS * 0.6).all()
+    minima = np.array(list(economics._minima(1e6)))
+    assert len(minima) < 1500
+    assert (np.diff(minima) <= np.maximum(verdict.MATTERS * 0.6 * minima[:-1], 1)).all()
+    assert (minima[0], minima[-1]) == (1, 1e6 + 1)
+
+
+def test_an_objective_is_written_as_it_was_given(steep: Economics) -> None:
+    ways = (option(Kind.REACTIVE, 0, 100, 0.9999), option(Kind.FLOOR, 0.99, 110, 1.0))
+    assert "(99.9% wanted)" in verdict.of(dataclasses.replace(steep, options=ways), objective=0.999).sentence
+
+
 def test_points_farther_apart_than_a_warm_up_are_not_judged(steep: Economics) -> None:
     found = verdict.of(dataclasses.replace(steep, step=600.0))
     assert found.answer is Answer.UNSAID
