@@ -87,14 +87,26 @@ class Listener:
             if "issued_at" in raising:
                 self.horizons[signal][raising["issued_at"]] = raising["horizon"]
 
+    def graded(self, signal: str, *, every: float) -> dict[float, float]:
+        """Time of issue -> horizon of those that the service scores: the first of each stretch of `every` seconds.
+
+        A slow tick that is late leaves out a point of the history, and the next one is scored. Of the stretch in which
+        the service starts none is, unless it stands at its beginning.
+        """
+        firsts: dict[float, float] = {}
+        known = dict(self.horizons[signal])
+        for at in sorted(known):
+            firsts.setdefault(at // every, at)
+        begin = min(firsts)
+        return {at: known[at] for number, at in firsts.items() if number > begin or at == number * every}
+
     def due(self, signal: str, *, every: float, step: float) -> int:
-        """How many of the forecasts heard of stand at a whole multiple of `every` and can be scored by now.
+        """How many of those can be scored by now.
 
         The newest point of the history still gathers readings: the horizon has to end before it.
         """
-        known = dict(self.horizons[signal])
-        whole = max(known) - step
-        return sum(at % every == 0 and at + horizon <= whole for at, horizon in known.items())
+        whole = max(dict(self.horizons[signal])) - step
+        return sum(at + horizon <= whole for at, horizon in self.graded(signal, every=every).items())
 
 
 def every(floorcast: Floorcast) -> float:
@@ -116,23 +128,25 @@ def told(floorcast: Floorcast, signal: str) -> Grades:
     return Grades(scored, {q: round(scored * (1 - share)) for q, share in coverage.items()})
 
 
-def replayed(floorcast: Floorcast, heard: Listener) -> pd.DataFrame:
-    """The rows of the back-test: an origin where the service scores one, each with the horizon it had there."""
+def replayed(floorcast: Floorcast, heard: Listener, *, step: float) -> pd.DataFrame:
+    """The rows of the back-test: an origin where the service scores one, each with the horizon it had there.
+
+    Args:
+        floorcast: the service.
+        heard: from its start on.
+        step: of its history, seconds.
+    """
     folder = floorcast.served.folder
     pace = wiring.pace(loading.load(folder / "floorcast.yaml"))
-    ahead = {horizon for by_time in heard.horizons.values() for horizon in by_time.values()}
+    scored = {signal: heard.graded(signal, every=every(floorcast)) for signal in SIGNALS}
+    ahead = {horizon for by_time in scored.values() for horizon in by_time.values()}
     warm_ups = ",".join(f"{horizon - pace.slow - pace.signal_age:.3f}s" for horizon in sorted(ahead))
-    asked = [
-        f"--config={folder / 'floorcast.yaml'}",
-        "--since=2h",
-        f"--every={every(floorcast):g}s",
-        f"--warm-up={warm_ups}",
-    ]
+    asked = [f"--config={folder / 'floorcast.yaml'}", "--since=2h", f"--every={step:g}s", f"--warm-up={warm_ups}"]
     command = [str(COMMAND), "backtest", *asked, "--no-slow", f"--out={folder / 'backtest'}"]
-    subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)  # noqa: S603  (our own)
+    subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)  # noqa: S603  (our own)
     rows = pd.read_csv(folder / "backtest" / "backtest.csv")
     rows["at"] = pd.to_datetime(rows["issued_at"]).map(pd.Timestamp.timestamp)
-    had = [heard.horizons[signal].get(at) for signal, at in zip(rows["signal"], rows["at"], strict=True)]
+    had = [scored[signal].get(at) for signal, at in zip(rows["signal"], rows["at"], strict=True)]
     return rows[(rows["horizon_s"] - pd.Series(had, index=rows.index, dtype=float)).abs() < 1e-2]
 
 

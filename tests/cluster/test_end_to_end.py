@@ -40,17 +40,19 @@ def now() -> float:
 
 
 @contextmanager
-def service(serve: Serve, namespace: str, tuning: Tuning | None = None) -> Iterator[tuple[serving.Serving, Floorcast]]:
+def service(
+    serve: Serve, namespace: str, tuning: Tuning | None = None
+) -> Iterator[tuple[serving.Serving, Floorcast, graded.Listener]]:
     """Starts in a calm part of the season: two replicas carry it, and nothing queues before all is there."""
     workload = manifests.Workload(namespace, replicas=2, max_replicas=12)
     past = history.Past(namespace, until_s=now(), span_s=HOUR, every_s=5, replicas=8)
     served = serve(load.steady(CALM), workload, history=history.text(past, SEASON))
     served.await_ready(2)
-    with Floorcast(served, tuning) as running:
+    with Floorcast(served, tuning) as running, graded.Listener(running) as heard:
         running.await_answer("/readyz")
         waiting.until(lambda: not RISE - WARM_UP <= now() % PERIOD <= FALL, within_s=PERIOD, what="calm", every_s=0.5)
         served.load(SEASON)
-        yield served, running
+        yield served, running, heard
 
 
 def wait_until(at: float) -> None:
@@ -89,7 +91,7 @@ def _ready_since(pod: dict[str, Any]) -> float | None:
 @pytest.mark.timeout(900, func_only=True)
 def test_a_recurring_load_is_met_by_pods_that_are_ready_when_it_comes(serve: Serve, audit: audit_log.AuditLog) -> None:
     since = audit.mark()
-    with service(serve, "recurring") as (served, floorcast), graded.Listener(floorcast) as heard:
+    with service(serve, "recurring") as (served, floorcast, heard):
         rise = next_rise(after=WARM_UP + 40)
         wait_until(rise + LATE)
         ours = audit.writes(since=since, user=floorcast.user)
@@ -134,7 +136,7 @@ def check_grades(floorcast: Floorcast, heard: graded.Listener) -> None:
     )
     due = {signal: heard.due(signal, every=graded.every(floorcast), step=HISTORY_STEP) for signal in graded.SIGNALS}
     said = {signal: graded.told(floorcast, signal) for signal in graded.SIGNALS}
-    rows = graded.replayed(floorcast, heard)
+    rows = graded.replayed(floorcast, heard, step=HISTORY_STEP)
     for signal, ours in said.items():
         found = graded.found(rows, signal, scored=ours.scored)
         assert abs(ours.scored - due[signal]) <= 1, (signal, ours, due)  # a tick may come between the two looks
@@ -157,7 +159,7 @@ def check_conduct(entries: list[audit_log.Entry], user: str) -> None:
 @pytest.mark.timeout(600, func_only=True)
 def test_shadow_mode_decides_and_writes_nothing(serve: Serve, audit: audit_log.AuditLog) -> None:
     since = audit.mark()
-    with service(serve, "shadow", Tuning(mode="shadow")) as (served, floorcast):
+    with service(serve, "shadow", Tuning(mode="shadow")) as (served, floorcast, _):
         target = served.workload.deployment
         waiting.until(
             lambda: (floorcast.metric("floorcast_floor_decided_replicas", target=target) or 0) >= NEEDED,
@@ -178,7 +180,7 @@ def test_no_floor_falls_while_prometheus_is_away_and_the_loops_go_on_when_it_ret
     serve: Serve, audit: audit_log.AuditLog
 ) -> None:
     since = audit.mark()
-    with service(serve, "outage", dataclasses.replace(Tuning(), hold_s=5.0)) as (served, floorcast):
+    with service(serve, "outage", dataclasses.replace(Tuning(), hold_s=5.0)) as (served, floorcast, _):
         target = served.workload.deployment
         waiting.until(lambda: minimum(served) >= NEEDED, within_s=PERIOD + 30, what="a raised floor", every_s=1)
         served.prometheus.stop()
