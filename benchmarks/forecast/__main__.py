@@ -46,7 +46,7 @@ def main() -> int:
 def accuracy(folder: Path, *, quick: bool) -> list[judge.Figures]:
     """Figures of every trace in a folder."""
     settings = ForecastSettings()
-    loaded = traces.read(folder)
+    loaded = traces.read(folder, tell)
     if quick:
         loaded = [dataclasses.replace(t, counts=t.counts[: int(QUICK_DAYS * 86400 / t.step)]) for t in loaded]
     mine = ours.bounds(loaded, WARM_UPS, settings, tell)

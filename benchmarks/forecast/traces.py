@@ -1,6 +1,7 @@
 """Traces as counts on their own grid."""
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from models.series import Floats
 
 MINUTE = 60.0
 SHORTEST = 12 * 3600.0  # seconds a trace must last to be averaged: in less, one surge is all there is
+FEWEST = 3  # points: two that a forecast needs, and one that comes
 TRAIN = 86400.0  # seconds of a trace that are not scored, or its first quarter
 
 
@@ -45,23 +47,31 @@ class Trace:
         return int(min(TRAIN / self.step, len(self.counts) / 4))
 
 
-def read(folder: Path) -> list[Trace]:
-    """All traces of a folder: request files (`arrival_s`) as requests a minute, others on the grid they come on."""
+def read(folder: Path, tell: Callable[[str], None]) -> list[Trace]:
+    """All traces of a folder: request files (`arrival_s`) as requests a minute, others on the grid they come on.
+
+    A file that holds too few points for one forecast and what came of it is left out, and told.
+    """
     files = sorted(folder.glob("*.csv.gz")) + sorted(folder.glob("*.csv"))
-    return [_trace(path, held_out=i % 2 == 1) for i, path in enumerate(files)]
+    found = [_trace(path, held_out=i % 2 == 1) for i, path in enumerate(files)]
+    for trace in found:
+        if len(trace.counts) < FEWEST:
+            tell(f"{trace.name} has {len(trace.counts)} whole steps of {trace.step:g} s: left out, {FEWEST} are needed")
+    return [trace for trace in found if len(trace.counts) >= FEWEST]
 
 
 def _trace(path: Path, *, held_out: bool) -> Trace:
     frame = pd.read_csv(path)
     name = path.name.removesuffix(".gz").removesuffix(".csv")
     if "arrival_s" in frame:
-        minutes = np.floor((frame["arrival_s"] - frame["arrival_s"].min()).to_numpy() / MINUTE).astype(np.intp)
+        arrivals = frame["arrival_s"].to_numpy(dtype=np.float64)
+        minutes = np.floor((arrivals - arrivals.min(initial=np.inf)) / MINUTE).astype(np.intp)
         # The last minute is cut off by the end of the recording.
         return Trace(name, MINUTE, np.bincount(minutes)[:-1].astype(np.float64), held_out)
     starts = frame["minute"].to_numpy(dtype=np.float64) * MINUTE
-    step = float(np.median(np.diff(starts)))
-    places = np.rint((starts - starts[0]) / step).astype(np.intp)
-    values = np.full(int(places.max()) + 1, np.nan)
+    step = float(np.median(np.diff(starts))) if len(starts) > 1 else MINUTE
+    places = np.rint((starts - starts[:1]) / step).astype(np.intp)
+    values = np.full(int(places.max(initial=-1)) + 1, np.nan)
     values[places] = frame["requests"].to_numpy(dtype=np.float64)
     return Trace(name, step, values, held_out)
 
