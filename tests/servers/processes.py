@@ -117,8 +117,9 @@ class Child:
         self.stop()
 
     def pause(self) -> None:
-        """SIGSTOP: connections are accepted by the kernel but never answered."""
+        """SIGSTOP, returning once it stands still: connections are accepted by the kernel but never answered."""
         os.killpg(self.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
         """End a pause."""
