@@ -11,9 +11,15 @@ from predictor.commands import options
 def explain(
     target: Annotated[str, typer.Argument(help="The target, as namespace/name.", show_default=False)],
     at: Annotated[
-        str, typer.Option(help="The decision that held at a time, as 2026-03-01T14:30.", show_default="now")
+        str,
+        typer.Option(
+            help="The decision that held at a time, as 2026-03-01T14:30 in forecast.zone; from the journal.",
+            show_default="now",
+        ),
     ] = "",
-    since: Annotated[str, typer.Option(help="All changes of the last while, as 2h.", show_default=False)] = "",
+    since: Annotated[
+        str, typer.Option(help="All changes of the last while, as 2h; from the journal.", show_default=False)
+    ] = "",
     json: Annotated[bool, typer.Option("--json", help="All of it, for machines.")] = False,  # noqa: FBT002
     url: Annotated[
         str, typer.Option(help="Of the running service.", show_default="server.port on this machine, else the journal")
