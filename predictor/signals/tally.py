@@ -9,6 +9,7 @@ import numpy as np
 from models.series import Floats
 from predictor.signals import layout
 
+REMEMBERED = 86400.0  # seconds for which a pod that is not listed may come back: one that fails its probes is not Ready
 JITTER = 5.0  # seconds a look may lie behind the one before: two loops take the time and then wait for their turn
 
 
@@ -41,13 +42,15 @@ class Increase:
 class _Pod:
     sheet: Sheet
     levels: Levels
+    listed_at: float
 
 
 class Tally:
     """Running totals of one target.
 
-    A counter that fell was reset: it counts from zero. A pod that was not listed before is new: its counters count
-    from zero too. A pod that went away takes nothing back. A pod listed all along whose page shows up late has unknown
+    A counter that fell was reset: it counts from zero. A pod that was never listed before is new: its counters count
+    from zero too. A pod that went away takes nothing back, and goes on from its last page when it comes back: as a new
+    one, all it has ever served would have come at once. A pod listed all along whose page shows up late has unknown
     beginnings: it counts from its first page.
     """
 
@@ -74,8 +77,10 @@ class Tally:
             self._marks.clear()
         levels = [self._levels(sheet) for sheet in sheets]
         for sheet, level in zip(sheets, levels, strict=True):
-            self._absorb(sheet, level)
-        for gone in set(self._pods) - listed:
+            self._absorb(sheet, level, now=now)
+        for pod in listed & self._pods.keys():
+            self._pods[pod].listed_at = now
+        for gone in [pod for pod, kept in self._pods.items() if now - kept.listed_at > REMEMBERED]:
             del self._pods[gone]
         self._listed = listed
         if self._marks and now <= self._marks[-1][0]:
@@ -104,14 +109,14 @@ class Tally:
         sums = np.bincount(parts, weights=sheet.values[sheet.layout.levels], minlength=count).astype(np.float64)
         return Levels(sums, np.bincount(parts, minlength=count).astype(np.float64))
 
-    def _absorb(self, sheet: Sheet, levels: Levels) -> None:
+    def _absorb(self, sheet: Sheet, levels: Levels, *, now: float) -> None:
         before = self._pods.get(sheet.pod)
         if before is not None:
             self._grow(sheet, levels, _past_values(before.sheet, sheet.layout), before.levels)
         elif self._listed is not None and sheet.pod not in self._listed:
             nothing = Levels(np.zeros_like(levels.sums), levels.counts)
             self._grow(sheet, levels, np.zeros(len(sheet.values)), nothing)
-        self._pods[sheet.pod] = _Pod(sheet, levels)
+        self._pods[sheet.pod] = _Pod(sheet, levels, now)
 
     def _grow(self, sheet: Sheet, levels: Levels, past: Floats, past_levels: Levels) -> None:
         flows = sheet.layout.flows

@@ -69,6 +69,51 @@ def test_a_new_pod_counts_from_its_start() -> None:
     assert value(watch.at(10)[Signal.ARRIVALS]) == 5.0
 
 
+@pytest.mark.parametrize("looks", [1, 60])
+def test_a_pod_that_was_not_ready_for_a_while_goes_on_from_where_it_was(looks: int) -> None:
+    """One that fails its probes is listed no more, and again once it passes them: that is no burst of all it served."""
+    pods = Pods(a=vllm(1000), b=vllm(90_000))
+    watch = Watch(pods)
+    watch.at(0)
+    kept = pods.lines.pop("b")
+    for look in range(1, looks + 1):
+        watch.at(10.0 * look)
+    pods.lines["b"] = kept
+    assert value(watch.at(10.0 * looks + 10)[Signal.ARRIVALS]) == 0.0
+    pods.lines["b"] = vllm(90_060)
+    assert value(watch.at(10.0 * looks + 20)[Signal.ARRIVALS]) == pytest.approx(60 / min(10.0 * looks + 20, 60))
+
+
+def test_a_look_that_lists_no_pod_at_all_makes_none_of_them_new() -> None:
+    pods = Pods(a=vllm(90_000))
+    watch = Watch(pods)
+    watch.at(0)
+    kept, pods.lines = pods.lines, {}
+    assert cause(watch.at(10)[Signal.ARRIVALS]) is Cause.EMPTY
+    pods.lines = kept
+    assert value(watch.at(20)[Signal.ARRIVALS]) == 0.0
+
+
+def test_a_pod_of_the_same_name_that_comes_back_anew_counts_from_its_start() -> None:
+    pods = Pods(a=vllm(1000), b=vllm(90_000))
+    watch = Watch(pods)
+    watch.at(0)
+    del pods.lines["b"]
+    watch.at(10)
+    pods.lines["b"] = vllm(40)
+    assert value(watch.at(20)[Signal.ARRIVALS]) == 2.0
+
+
+def test_pods_that_are_gone_for_longer_than_a_day_are_forgotten() -> None:
+    pods = Pods(a=vllm(1000))
+    watch = Watch(pods)
+    for hour in range(24 * 7):
+        pods.lines = {"a": vllm(1000), f"surge-{hour}": vllm(10)}
+        watch.at(3600.0 * hour)
+    (counted,) = watch.source._tallies.values()
+    assert len(counted._pods) <= 26
+
+
 def test_an_old_pod_whose_page_shows_up_late_is_no_burst() -> None:
     pods = Pods(a=vllm(1000), b=vllm(90_000))
     pods.broken["b"] = failing(ConnectionError("refused"))
@@ -183,19 +228,22 @@ def test_targets_that_are_gone_are_forgotten() -> None:
         st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 50), st.integers(0, 9)), max_size=3),
         min_size=2,
         max_size=8,
-    )
+    ),
+    st.booleans(),
 )
 def test_whatever_pods_come_go_and_restart_arrivals_are_never_negative_nor_more_than_was_counted(
     steps: list[list[tuple[str, int, int]]],
+    anew: bool,  # noqa: FBT001  (drawn)
 ) -> None:
     pods = Pods()
     watch = Watch(pods, window=1e6)
     counts: dict[str, int] = {}
     for number, step in enumerate(steps):
         shown = {pod: (more, waiting) for pod, more, waiting in step}
-        counts = {pod: counts.get(pod, 0) + more for pod, (more, _) in shown.items()}
+        kept = {} if anew else counts  # a pod that went away begins again, or comes back as it was
+        counts = kept | {pod: counts.get(pod, 0) + more for pod, (more, _) in shown.items()}
         pods.lines = {pod: vllm(counts[pod], waiting=shown[pod][1]) for pod in shown}
         reading = watch.at(10.0 * number)[Signal.ARRIVALS]
         if isinstance(reading, Known):
-            most = sum(more + waiting for earlier in steps for _, more, waiting in earlier)
+            most = sum(more + waiting for later in steps[1:] for _, more, waiting in later)  # a first look counts none
             assert 0 <= reading.value * 10 * number <= most + 1e-6
