@@ -224,7 +224,7 @@ class Tick:
         A past that is loaded late, after a few readings of our own, would else not be learned from for a day.
         """
         keys = [key for key, _ in lanes]
-        begins = self.end + 1 - np.array([len(self.histories[key]) for key in keys], dtype=np.intp)
+        begins = self.end + 1 - np.array([self.histories[key].values.size for key in keys])
         oldest = np.maximum(begins, self.end + 1 - _memory(self.plan.step))
         grown = firsts > oldest
         for i in np.flatnonzero(grown):
