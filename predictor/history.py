@@ -46,13 +46,15 @@ class History:
         self._rings: dict[tuple[str, Signal], _Ring] = {}
         self._latest = -math.inf
         self._doubted_since: float | None = None
+        self._doubt_told = False
 
     def record(self, key: str, signal: Signal, reading: Reading, *, now: float) -> None:
         """Takes a reading in; an Unknown leaves a gap.
 
-        A `now` more than a step behind an earlier one means that the clock was set back: readings are then ignored and
-        that is logged, until it caught up. If it has not after `PATIENCE` seconds the clock was wrong before: what was
-        recorded after `now` is forgotten and it goes on from there.
+        A `now` more than a step behind an earlier one is not believed: its readings are ignored. One look that took
+        long ends like that, while others went on. Where later ones are behind as well the clock was set back, which is
+        logged. If it has not caught up after `PATIENCE` seconds it was wrong before: what was recorded after `now` is
+        forgotten and it goes on from there.
         """
         if isinstance(reading, Known) and self._believes(now):
             value = min(max(reading.value, -LARGEST), LARGEST)
@@ -100,7 +102,9 @@ class History:
             self._doubted_since = None
             return True
         if self._doubted_since is None or now < self._doubted_since:
-            self._doubted_since = now
+            self._doubted_since, self._doubt_told = now, False
+        elif now > self._doubted_since and not self._doubt_told:
+            self._doubt_told = True
             _log.warning("clock_set_back", seconds=round(self._latest - now, 1))
         if now - self._doubted_since < PATIENCE:
             return False

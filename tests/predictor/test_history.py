@@ -161,9 +161,21 @@ def test_a_clock_set_back_is_not_believed_and_said_once() -> None:
     kept = make()
     put(kept, (500, 5.0))
     with structlog.testing.capture_logs() as logs:
-        put(kept, (200, 1.0), (210, 1.0))
+        put(kept, (200, 1.0), (210, 1.0), (220, 1.0))
     assert [entry["event"] for entry in logs] == ["clock_set_back"]
     same(shown(kept, 500), [5])
+
+
+def test_a_look_that_took_longer_than_others_is_no_clock_set_back() -> None:
+    """The slow loop asks a slow source for minutes, and the fast one goes on: what it saw then is older than theirs."""
+    kept = make()
+    with structlog.testing.capture_logs() as logs:
+        for after in range(100, 400, 100):
+            put(kept, (after, 5.0))
+            for signal in (SIGNAL, Signal.WAITING):
+                kept.record(KEY, signal, Known(1.0, START + after - 60), now=START + after - 60)
+    assert logs == []
+    assert shown(kept, 300)[0] == 5.0
 
 
 def test_a_clock_that_stays_back_is_believed_and_the_future_forgotten() -> None:
