@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+CLOSE = 1e-6  # of a step: sums of steps of a second, counted from 1970, are off by half of that at most
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -59,10 +60,10 @@ class Series:
 
     def since(self, time: float) -> "Series":
         """The points at or after `time` (Unix seconds)."""
-        skip = min(max(math.ceil((time - self.start) / self.step - 1e-9), 0), len(self.values))
+        skip = min(max(math.ceil((time - self.start) / self.step - CLOSE), 0), len(self.values))
         return Series(self.start + skip * self.step, self.step, self.values[skip:])
 
     def until(self, time: float) -> "Series":
         """The points at or before `time` (Unix seconds)."""
-        keep = min(max(math.floor((time - self.start) / self.step + 1e-9) + 1, 0), len(self.values))
+        keep = min(max(math.floor((time - self.start) / self.step + CLOSE) + 1, 0), len(self.values))
         return Series(self.start, self.step, self.values[:keep])
