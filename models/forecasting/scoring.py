@@ -8,6 +8,8 @@ import numpy as np
 from models.forecasting.forecast import Forecast, Outlook
 from models.series import Floats, Series
 
+ROUNDED = 1 + 1e-9  # times a bound: what is squared back from a root may come out a little below what comes again
+
 
 def coverage(came: Floats, bounds: Floats) -> Floats:
     """Share of values at or below each bound, shape (quantiles,); NaN where nothing is known.
@@ -17,7 +19,7 @@ def coverage(came: Floats, bounds: Floats) -> Floats:
         bounds: forecast for it, shape (n, quantiles), NaN where there was none (left out).
     """
     known = ~np.isnan(came)[:, None] & ~np.isnan(bounds)
-    covered = (came[:, None] <= bounds * (1 + 1e-9)) & known
+    covered = (came[:, None] <= bounds * ROUNDED) & known
     return np.asarray(_ratio(covered.sum(axis=0), known.sum(axis=0)))
 
 
@@ -42,7 +44,7 @@ def worst_block(came: Floats, bound: Floats, size: int) -> float:
         size: forecasts in a block, at least one.
     """
     known = ~np.isnan(came) & ~np.isnan(bound)
-    covered = came[known] <= bound[known] * (1 + 1e-9)
+    covered = came[known] <= bound[known] * ROUNDED
     blocks = len(covered) // size
     return float(covered[: blocks * size].reshape(blocks, size).mean(axis=1).min()) if blocks else float("nan")
 
@@ -68,7 +70,7 @@ class Scored:
     @property
     def covered(self) -> Mapping[float, bool]:
         """Probability -> whether the value stayed at or below the bound."""
-        return {q: self.came <= bound * (1 + 1e-9) for q, bound in self.forecast.quantiles.items()}
+        return {q: self.came <= bound * ROUNDED for q, bound in self.forecast.quantiles.items()}
 
     @property
     def pinball(self) -> Mapping[float, float]:
