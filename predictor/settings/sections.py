@@ -186,8 +186,8 @@ class Kubernetes(Section):
 class Discovery(Section):
     """Targets found by the label floorcast.dev/scale: "true" on their workload, besides those that are named here.
 
-    Annotations floorcast.dev/mode, engine, model, concurrency, knee, warm-up, minimum, maximum and from-zero say what
-    a named target says with keys; what they leave out comes from defaults.
+    Annotations floorcast.dev/mode, engine, model, concurrency, knee, warm-up, minimum, maximum, from-zero and
+    gitops-ignored say what a named target says with keys; what they leave out comes from defaults.
     """
 
     enabled: bool = key(
