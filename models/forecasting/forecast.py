@@ -13,7 +13,7 @@ class Quality(enum.StrEnum):
     SEASONED = "seasoned"  # scores of a full day, gaps rare
     YOUNG = "young"  # own scores, less than a day of them
     COLD = "cold"  # too few own scores: prior scores decide
-    DEGRADED = "degraded"  # history with long or many gaps, or values that had to be repaired
+    DEGRADED = "degraded"  # more than a tenth of the last two hours is unknown, or the newest point
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
