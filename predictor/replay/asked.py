@@ -53,6 +53,10 @@ def read(source: SignalSource, targets: Sequence[Target], span: Span, signals: S
                 *(f"  {one.where}: {one.what}" for one in notes),
             ]
         )
+    for target in targets:
+        if not any((target.key, signal) in series for signal in FORECAST_SIGNALS):
+            what = f"left out: no history of {' or '.join(FORECAST_SIGNALS)}; is it named as its series are?"
+            notes.append(Note(target.key, what, doubtful=True))
     return Recorded(series, tuple(notes))
 
 

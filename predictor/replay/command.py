@@ -22,7 +22,18 @@ from predictor.clock import SystemClock
 from predictor.errors import ConfigurationError, HistoryError
 from predictor.outlooks import FORECAST_SIGNALS
 from predictor.ports import Clock
-from predictor.replay import asked, backtest, commandline, csvfiles, economics, report, scores, tracefiles, verdict
+from predictor.replay import (
+    asked,
+    backtest,
+    commandline,
+    csvfiles,
+    economics,
+    gridding,
+    report,
+    scores,
+    tracefiles,
+    verdict,
+)
 from predictor.replay.recorded import Note, Recorded
 from predictor.settings import convert, durations
 from predictor.settings.root import Settings
@@ -187,6 +198,12 @@ def _replayable(recorded: Recorded, every: float) -> Recorded:
 def _from_prometheus(given: Asked, now: float) -> Recorded:
     since, settings = commandline.since(given.since), commandline.prometheus(given.settings)
     step = commandline.seconds("--step", given.step) if given.step else settings.history.step
+    points = since / step
+    if points > gridding.LONGEST:
+        raise ConfigurationError(
+            f"--since: {given.since!r} has {points:,.0f} points of {step:g} s, more than {gridding.LONGEST:,}: ask for"
+            " less, or for a longer --step"
+        )
     until = now - settings.source.prometheus.scrape_interval
     span = asked.Span(until - since, until, step)
     return asked.remembered(settings, convert.targets(settings), asked.SIGNALS, span)

@@ -14,6 +14,7 @@ from predictor.settings import durations, sections
 from predictor.settings.root import Settings
 
 LEAST_SINCE = 3600.0  # seconds; less is a unit that was forgotten
+MOST_SINCE = 3660 * 86400.0  # seconds; more is one as well, and no Prometheus keeps it
 
 
 def seconds(flag: str, text: str) -> float:
@@ -61,11 +62,13 @@ def since(text: str) -> float:
     """How far back a Prometheus is asked, seconds.
 
     Raises:
-        ConfigurationError: it is no duration, or so short that its unit must have been forgotten.
+        ConfigurationError: it is no duration, or so short or long that its unit must be wrong.
     """
     found = seconds("--since", text)
     if found < LEAST_SINCE:
         raise ConfigurationError(f"--since: {text!r} is {found:g} s: ask for an hour at least, better 14d")
+    if found > MOST_SINCE:
+        raise ConfigurationError(f"--since: {text!r} is more than ten years: ask for less, best 14d")
     return found
 
 

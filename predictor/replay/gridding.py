@@ -100,13 +100,22 @@ def on_grid(times: Floats, values: Floats, *, step: float, rules: Rules = EXACT)
         raise GridError("no row has a value")
     cells = np.floor(times / step + regularise.CLOSE)
     count = int(cells.max() - cells.min()) + 1
+    believed(times, count, step)
+    grid = Grid(start=float(cells.min()) * step, step=step, points=count)
+    return regularise.regular(Samples(times, values), grid, rules)
+
+
+def believed(times: Floats, count: int, step: float) -> None:
+    """Refuses more points than anybody records.
+
+    Raises:
+        GridError: there are more.
+    """
     if count > LONGEST:
         raise GridError(
             f"{count} points of {step:g} s from the first time, {times.min():.0f} s, to the last, {times.max():.0f} s:"
             " the unit of the times, or one of them, is wrong"
         )
-    grid = Grid(start=float(cells.min()) * step, step=step, points=count)
-    return regularise.regular(Samples(times, values), grid, rules)
 
 
 def coarser(series: Series, step: float) -> Series:

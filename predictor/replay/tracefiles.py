@@ -1,5 +1,6 @@
 """Files in the traces' format: one row a request (`arrival_s`), or one a step (`minute`); each file is a target."""
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -73,6 +74,7 @@ def _series(path: Path, frame: pd.DataFrame, step: float | None, notes: list[Not
 def _requests(path: Path, frame: pd.DataFrame, step: float, notes: list[Note]) -> Iterator[tuple[Signal, Series]]:
     """Requests counted into steps; a step without any is zero, since the file holds every request."""
     times = columns.times_of_every_row(columns.numbers(frame, "arrival_s", path=path), "arrival_s", path=path)
+    gridding.believed(times, math.ceil((times.max() - times.min()) / step), step)
     cells = np.floor(times / step).astype(np.int64)
     first, count = int(cells.min()), int(cells.max() - cells.min())
     if count < 1:

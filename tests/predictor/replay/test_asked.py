@@ -73,6 +73,20 @@ def test_what_lacks_of_the_span_is_told(series: Series, words: str) -> None:
     assert words in told
 
 
+def test_a_target_without_a_history_among_others_is_told_on_the_terminal_too() -> None:
+    class OfOne(Keeps):
+        def history(
+            self, targets: Sequence[Target], signal: Signal, *, since: float, until: float, step: float
+        ) -> Mapping[str, Series | Unknown]:
+            given = super().history(targets, signal, since=since, until=until, step=step)
+            return {**given, other.key: Unknown(Cause.EMPTY, "no series")}
+
+    other = cluster_objects.target("misspelt", namespace="llm")
+    recorded = asked.read(OfOne({Signal.IN_FLIGHT: of_a_day()}), [TARGET, other], SPAN)
+    (told,) = [note for note in recorded.notes if note.doubtful]
+    assert (told.where, told.what.split(";")[0]) == (other.key, "left out: no history of arrivals or in_flight")
+
+
 def test_the_series_begins_with_its_first_known_point() -> None:
     recorded = asked.read(Keeps({Signal.IN_FLIGHT: of_a_day(first=720)}), [TARGET], SPAN)
     assert recorded.series["llm/chat", Signal.IN_FLIGHT].start == SPAN.since + 720 * 60

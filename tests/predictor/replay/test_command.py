@@ -152,6 +152,7 @@ def test_a_command_line_that_does_not_fit_together_is_refused(changes: dict[str,
         ),
         ({"since": "14d", "files": ()}, "--since: needs a configuration"),
         ({"since": "14", "files": ()}, "--since: '14' is 14 s: ask for an hour at least, better 14d"),
+        ({"since": "9999999d", "files": ()}, "--since: '9999999d' is more than ten years: ask for less"),
     ],
 )
 def test_an_option_that_cannot_be_read_is_named(tmp_path: Path, changes: dict[str, object], complaint: str) -> None:

@@ -69,6 +69,9 @@ def test_a_coarser_step_can_be_asked_for(tmp_path: Path) -> None:
         ("minute,requests\n0,many\n1,x\n", r"line 2, column requests: 'many' .* \(and 1 more\)"),
         ("minute,requests\n0,\n1,\n", "no row has a value"),
         ("arrival_s\n1\n2\n", "at least two steps"),
+        ("arrival_s\n1\n2\n1e15\n", "the unit of the times, or one of them, is wrong"),
+        ("arrival_s\n-1e38\n2\n1e38\n", "the unit of the times, or one of them, is wrong"),
+        ("minute,requests\n0,1\n1,1\n2,1\n1e15,1\n", "the unit of the times, or one of them, is wrong"),
     ],
 )
 def test_a_trace_that_cannot_be_used_is_named_by_file_line_and_column(
