@@ -1,10 +1,14 @@
-"""What has ended for good leaves the season; what grows is followed."""
+"""What has ended for good leaves the season; what grows is followed; what goes by local time keeps it."""
+
+import datetime as dt
+import zoneinfo
 
 import numpy as np
 import pytest
 
 from models.forecasting.engine import Forecaster
 from models.forecasting.forecast import Forecast
+from models.forecasting.settings import ForecastSettings
 from models.series import Floats, Series
 
 STEP, HOURLY, DAY = 300.0, 12, 288
@@ -47,3 +51,26 @@ def test_growth_over_weeks_is_in_the_level_and_scales_the_season(calm: Floats, a
     grown = calm * a_week ** (np.arange(END) / (7 * DAY))
     factor = grown[-1] / calm[-1]
     assert p95(grown) == pytest.approx(factor * p95(calm), rel=0.05)
+
+
+@pytest.mark.parametrize("day", [dt.date(2026, 3, 29), dt.date(2026, 10, 25)])
+def test_what_begins_at_nine_is_seen_coming_at_nine_on_the_day_the_clocks_change(day: dt.date) -> None:
+    """In UTC it begins an hour earlier in spring and later in autumn than on all days before."""
+    berlin = zoneinfo.ZoneInfo("Europe/Berlin")
+    nine = dt.datetime.combine(day, dt.time(9), berlin).timestamp()
+    times = nine - STEP * np.arange(10 * DAY, -2 * HOURLY, -1)  # until two hours after
+    hours = np.array([dt.datetime.fromtimestamp(time, berlin).hour for time in times])
+    rates = np.where((hours >= 9) & (hours < 17), 160.0, 60.0)
+    values = np.random.default_rng(4).poisson(rates * STEP) / STEP
+
+    def p95(until: float, zone: dt.tzinfo) -> float:
+        series = Series(times[0], STEP, values).until(until)
+        forecaster = Forecaster(ForecastSettings(zone=zone))
+        (outlook,) = forecaster.update({"a": series}, horizons={"a": (HORIZON,)})["a"]
+        assert isinstance(outlook, Forecast)
+        return outlook.at(0.95)
+
+    at_nine, hour_before = nine - STEP, nine - 3600 - STEP
+    assert p95(at_nine, berlin) > 140
+    assert p95(hour_before, berlin) < 90
+    assert (p95(at_nine, dt.UTC) > 140, p95(hour_before, dt.UTC) < 90) != (True, True)
