@@ -9,9 +9,9 @@ from models.capacity import duration
 from models.capacity.sizing import NeedKind
 from models.forecasting.engine import Forecaster
 from models.forecasting.events import Event
-from models.forecasting.forecast import Forecast
+from models.forecasting.forecast import Forecast, Quality
 from models.series import Series
-from models.signals import Signal
+from models.signals import Known, Signal
 from predictor.board import Board
 from predictor.history import History
 from predictor.outlooks import Outlooks, Pace
@@ -58,6 +58,29 @@ def test_a_known_event_raises_the_plan_from_one_horizon_before_it_until_it_is_ov
     assert min(raised) == 3300.0  # the horizon of 345 s reaches into it
     assert max(raised) == 5100.0  # over at 5400
     assert all(_p95(each[Signal.IN_FLIGHT]) < 20 for each in outlooks.values())
+
+
+def test_a_past_that_could_be_loaded_only_after_some_ticks_counts_from_then_on() -> None:
+    """The source answered what is now and not what was: two days come in before half an hour of our own readings."""
+    target, history = examples.target(), History(step=STEP, span=8 * DAY)
+    board, stage = Board([target]), Outlooks(Forecaster(), history, Pace())
+    times = np.arange(NOW - 2 * DAY, NOW + STEP, STEP)
+    values = np.random.default_rng(1).poisson(20.0, len(times)).astype(float)
+    for place in range(len(times) - 6, len(times)):
+        history.record(target.key, Signal.ARRIVALS, Known(values[place], times[place]), now=times[place])
+        stage.refresh(board, now=times[place])
+    assert _arrivals(board).quality is Quality.COLD
+    history.load(target.key, Signal.ARRIVALS, Series(times[0], STEP, values))
+    stage.refresh(board, now=times[-1])
+    assert _arrivals(board).quality is Quality.SEASONED
+
+
+def _arrivals(board: Board) -> Forecast:
+    (entry,) = board.entries.values()
+    assert entry.plans is not None
+    outlook, _ = entry.plans.outlooks[Signal.ARRIVALS]
+    assert isinstance(outlook, Forecast)
+    return outlook
 
 
 def _p95(outlook: object) -> float:
