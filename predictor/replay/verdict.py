@@ -163,8 +163,10 @@ def _short_of(economics: Economics, best: Option, objective: float) -> Verdict:
         )
         return _verdict(economics, Answer.HELPS, text, best, instead)
     cure = _cheapest(economics, objective)
+    # Where it does catch them, what it is not worth is said by what does as much.
+    as_much = f"; {name(instead)} does as much for {_more(instead, reactive)}" if caught >= CAUGHT else ""
     text = (
-        f"A floor does not pay here: {surges}; only {name(cure)} would reach it, for {_more(cure, reactive)}"
+        f"A floor does not pay here: {surges}{as_much}; only {name(cure)} would reach it, for {_more(cure, reactive)}"
         " replica-hours, or a shorter warm-up."
     )
     return _verdict(economics, Answer.NOT, text, best, cure)

@@ -162,6 +162,22 @@ def test_what_just_misses_the_objective_is_not_written_as_reaching_it(steep: Eco
     assert "only from 90.0% to 98.99% (99% wanted)" in found.sentence
 
 
+def test_what_a_floor_that_is_not_enough_costs_is_said_and_what_does_as_much(steep: Economics) -> None:
+    ways = (
+        ALONE,
+        option(Kind.HEADROOM, 0.08, 112, 0.985),
+        option(Kind.MINIMUM, 9, 280, 0.999),
+        option(Kind.FLOOR, 0.99, 118, 0.98),
+    )
+    found = verdict.of(dataclasses.replace(steep, options=ways))
+    assert found.answer is Answer.NOT
+    assert (
+        "98.00% (99% wanted), for 18% more replica-hours; 8% headroom on every replica does as much for 12% more;"
+        in (found.sentence)
+    )
+    assert "only a fixed minimum of 9 replicas would reach it, for 2.8 times the replica-hours" in found.sentence
+
+
 def test_only_the_quantile_that_was_asked_for_is_judged(steep: Economics) -> None:
     floors = (option(Kind.FLOOR, 0.9, 110, 0.992), option(Kind.FLOOR, 0.99, 140, 0.999))
     other = option(Kind.HEADROOM, 0.5, 130, 0.995)
