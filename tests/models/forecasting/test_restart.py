@@ -123,3 +123,18 @@ def test_a_past_that_is_forgotten_or_unknown_at_its_beginning_is_not_replayed() 
     (outlook, _) = followed.update({1: shorter}, horizons={1: HORIZONS})[1]
     (expected, _) = forecasts(Forecaster(SETTINGS), {1: values})[1]
     assert outlook == expected
+
+
+def test_a_past_longer_than_a_forecast_looks_back_is_not_replayed_at_each_tick() -> None:
+    """Eight days are 192 of these points: what lies before them was never known to the lane, and need not be."""
+    values = np.random.default_rng(3).poisson(30.0, 400).astype(float)
+    rewritten = values.copy()
+    rewritten[250:380] *= 2
+    outlooks = []
+    for last in (values, rewritten):
+        followed = Forecaster()
+        followed.update({1: Series(0.0, 3600.0, values[:399])}, horizons={1: (7200.0,)})
+        outlooks.append(followed.update({1: Series(0.0, 3600.0, last)}, horizons={1: (7200.0,)}))
+    assert (
+        outlooks[0] == outlooks[1] != Forecaster().update({1: Series(0.0, 3600.0, rewritten)}, horizons={1: (7200.0,)})
+    )
