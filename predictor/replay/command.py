@@ -16,6 +16,7 @@ from models.capacity import duration
 from models.capacity.profile import Profile
 from models.forecasting.settings import ForecastSettings
 from models.policy.planning import Objectives
+from models.series import Series
 from models.signals import Signal
 from predictor import wiring
 from predictor.clock import SystemClock
@@ -257,16 +258,11 @@ def _objectives(given: Asked, recorded: Recorded) -> tuple[Mapping[str, Objectiv
         return {target.key: target.objectives for target in convert.targets(given.settings)}, ()
     found: dict[str, Objectives] = {}
     notes = []
-    for (target, signal), series in recorded.series.items():
-        if target in found or signal not in FORECAST_SIGNALS:
-            continue
-        profile = _profile(given, signal, seconds)
-        if profile is None:
-            profile = economics.assumed_profile(series.values, signal=signal)
-            carries = f"{profile.throughput:.3g} requests/s" if profile.throughput else f"{profile.concurrency:.3g}"
-            what = f"a replica is assumed to carry {carries}, so that the busiest time takes ten; give --throughput"
-            notes.append(Note(target, f"{what}, or --concurrency with --duration"))
+    for target in dict.fromkeys(target for target, signal in recorded.series if signal in FORECAST_SIGNALS):
+        seen = {signal: one for (whose, signal), one in recorded.series.items() if whose == target}
+        profile, assumed = _profile(given, seen, seconds)
         found[target] = Objectives(profile=profile)
+        notes += [Note(target, assumed)] if assumed else []
     return found, tuple(notes)
 
 
@@ -291,13 +287,34 @@ def _plausible(recorded: Recorded, objectives: Mapping[str, Objectives]) -> None
             )
 
 
-def _profile(given: Asked, signal: Signal, seconds: float | None) -> Profile | None:
-    """What the command line says of a replica; None where that says nothing of the signal."""
-    if signal is Signal.ARRIVALS and given.throughput is None and (given.concurrency is None or seconds is None):
-        return None
-    if signal is Signal.IN_FLIGHT and given.concurrency is None:
-        return None
-    return Profile(concurrency=given.concurrency or 1.0, throughput=given.throughput, duration=seconds)
+def _profile(given: Asked, seen: Mapping[Signal, Series], seconds: float | None) -> tuple[Profile, str]:
+    """What a replica carries of the signals that were seen, and what had to be assumed for it."""
+    arrivals, in_flight, durations_seen = (
+        seen.get(one) for one in (Signal.ARRIVALS, Signal.IN_FLIGHT, Signal.DURATION_MEAN)
+    )
+    lasts = seconds or (duration.unloaded(durations_seen) if durations_seen else None)
+    if given.concurrency is not None and (given.throughput or lasts or in_flight):
+        return Profile(concurrency=given.concurrency, throughput=given.throughput, duration=seconds), ""
+    if given.throughput is not None and arrivals:
+        return _at_throughput(given.throughput, arrivals, in_flight, seconds)
+    profile = economics.assumed_profile(
+        arrivals=arrivals.values if arrivals else None, in_flight=in_flight.values if in_flight else None
+    )
+    carries = f"{profile.throughput:.3g} requests/s" if profile.throughput else f"{profile.concurrency:.3g} in flight"
+    both = f" and {profile.concurrency:.3g} in flight" if arrivals and in_flight else ""
+    what = f"a replica is assumed to carry {carries}{both}, so that the busiest time takes ten; give --throughput"
+    return profile, f"{what}, or --concurrency with --duration"
+
+
+def _at_throughput(
+    each: float, arrivals: Series, in_flight: Series | None, seconds: float | None
+) -> tuple[Profile, str]:
+    """What a replica carries where only requests a second were given; in flight as many replicas are busiest."""
+    if in_flight is None:
+        return Profile(concurrency=1.0, throughput=each, duration=seconds), ""
+    holds = economics.busiest(in_flight.values) * each / economics.busiest(arrivals.values)
+    what = f"a replica is assumed to hold {holds:.3g} in flight, so that both signals take as many; give --concurrency"
+    return Profile(concurrency=holds, throughput=each, duration=seconds), what
 
 
 def _graded(found: Sequence[backtest.Replayed], given: Asked, bar: rich.progress.Progress) -> list[scores.Scores]:

@@ -171,6 +171,9 @@ def _signals(
         where = f"{path.name}: {column}"
         unit = reading.unit if signal in FLOWS else Unit.RATE
         values = columns.numbers(frame, column, path=path)[kept]
+        if np.isnan(values).all() and signal is not Signal.ARRIVALS:
+            notes.append(Note(where, "empty throughout: unknown"))
+            continue
         if signal not in FLOWS or unit is Unit.COUNT:
             values = columns.without_negatives(values, where, notes)
         rules = gridding.EXACT if unit is Unit.COUNT else gridding.measured(usual, counter=unit is Unit.TOTAL)

@@ -311,9 +311,15 @@ def _at_least(probabilities: Iterable[float], wanted: float) -> int:
     return next((i for i, q in enumerate(each) if q >= wanted - 1e-9), len(each) - 1)
 
 
-def assumed_profile(load: Floats, *, signal: Signal) -> Profile:
-    """Where nobody said what a replica sustains: the busiest point (p99.9) takes ten of them."""
-    busiest = float(np.nanquantile(load, 0.999)) or 1.0
-    if signal is Signal.IN_FLIGHT:
-        return Profile(concurrency=busiest / 10, source="assumed")
-    return Profile(concurrency=1.0, throughput=busiest / 10, source="assumed")
+def busiest(load: Floats) -> float:
+    """The busiest point (p99.9) of a load; one where there is none."""
+    return float(np.nanquantile(load, 0.999)) or 1.0
+
+
+def assumed_profile(*, arrivals: Floats | None = None, in_flight: Floats | None = None) -> Profile:
+    """Where nobody said what a replica sustains: the busiest point of each signal takes ten of them."""
+    return Profile(
+        concurrency=1.0 if in_flight is None else busiest(in_flight) / 10,
+        throughput=None if arrivals is None else busiest(arrivals) / 10,
+        source="assumed",
+    )

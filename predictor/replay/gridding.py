@@ -16,6 +16,7 @@ class GridError(ValueError):
     """The rows make no series; the message says why and what to do."""
 
 
+LATEST = 6e10  # seconds from 1970: the year 3871
 CLOSE = regularise.CLOSE  # of a step
 EXACT = Rules(short_gap=0.0, spike=None)  # counts of a file that holds everything: what lacks in it is not known
 
@@ -106,16 +107,18 @@ def on_grid(times: Floats, values: Floats, *, step: float, rules: Rules = EXACT)
 
 
 def believed(times: Floats, count: int, step: float) -> None:
-    """Refuses more points than anybody records.
+    """Refuses more points than anybody records, and times that no calendar has.
 
     Raises:
-        GridError: there are more.
+        GridError: there are more, or such times.
     """
     if count > LONGEST:
         raise GridError(
             f"{count} points of {step:g} s from the first time, {times.min():.0f} s, to the last, {times.max():.0f} s:"
             " the unit of the times, or one of them, is wrong"
         )
+    if np.abs(times).max() > LATEST:
+        raise GridError(f"times from {times.min():.0f} s to {times.max():.0f} s: the unit of the times is wrong")
 
 
 def coarser(series: Series, step: float) -> Series:

@@ -123,6 +123,27 @@ def test_in_flight_alone_is_enough_with_a_concurrency(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("told", "peak", "words"),
+    [
+        ({"concurrency": 4.0}, 10.0, None),  # in flight says enough: nothing is assumed of arrivals
+        ({"throughput": 0.5}, 8.0, "assumed to hold 5 in flight"),
+        ({}, 10.0, "assumed to carry 0.4 requests/s and 4 in flight, so that the busiest time takes ten"),
+        ({"throughput": 0.5, "concurrency": 4.0}, 10.0, None),
+    ],
+)
+def test_each_signal_is_held_against_what_was_said_of_it(
+    tmp_path: Path, told: dict[str, float], peak: float, words: str | None
+) -> None:
+    rows = "".join(f"{60 * i},{2 + 2 * (i % 2)},{20 + 20 * (i % 2)}\n" for i in range(90))
+    (tmp_path / "own.csv").write_text(f"ts,rps,busy\n{rows}")
+    columns = "time=ts,requests=rps,in_flight=busy"
+    found = made(Asked(csv=tmp_path / "own.csv", columns=columns, every="10m", slow=False, **told))  # type: ignore[arg-type]
+    assert np.nanmax(found.economics[0].need) == pytest.approx(peak)
+    assumed = [note.what for note in found.notes if "assumed" in note.what]
+    assert [words in one for one in assumed] == [True] if words else not assumed
+
+
+@pytest.mark.parametrize(
     ("changes", "complaint"),
     [
         ({}, "0 sources are given; give one of --file"),

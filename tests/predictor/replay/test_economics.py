@@ -221,6 +221,6 @@ def test_the_larger_of_two_needs_counts() -> None:
 
 def test_without_a_profile_the_busiest_time_takes_ten_replicas() -> None:
     load = np.linspace(0, 50, 5000)
-    assert economics.assumed_profile(load, signal=Signal.ARRIVALS).throughput == pytest.approx(5.0, rel=0.01)
-    assert economics.assumed_profile(load, signal=Signal.IN_FLIGHT).concurrency == pytest.approx(5.0, rel=0.01)
-    assert economics.assumed_profile(np.zeros(9), signal=Signal.ARRIVALS).throughput == pytest.approx(0.1)
+    assert economics.assumed_profile(arrivals=load).throughput == pytest.approx(5.0, rel=0.01)
+    assert economics.assumed_profile(in_flight=load).concurrency == pytest.approx(5.0, rel=0.01)
+    assert economics.assumed_profile(arrivals=np.zeros(9)).throughput == pytest.approx(0.1)

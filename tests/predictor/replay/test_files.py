@@ -69,6 +69,7 @@ def test_a_coarser_step_can_be_asked_for(tmp_path: Path) -> None:
         ("minute,requests\n0,many\n1,x\n", r"line 2, column requests: 'many' .* \(and 1 more\)"),
         ("minute,requests\n0,\n1,\n", "no row has a value"),
         ("arrival_s\n1\n2\n", "at least two steps"),
+        ("arrival_s\n1767225600000\n1767225660000\n1767225720000\n", "s: the unit of the times is wrong"),
         ("arrival_s\n1\n2\n1e15\n", "the unit of the times, or one of them, is wrong"),
         ("arrival_s\n-1e38\n2\n1e38\n", "the unit of the times, or one of them, is wrong"),
         ("minute,requests\n0,1\n1,1\n2,1\n1e15,1\n", "the unit of the times, or one of them, is wrong"),
@@ -167,6 +168,13 @@ def test_a_target_that_cannot_be_used_does_not_take_the_others_with_it(tmp_path:
     (told,) = [note for note in recorded.notes if note.where == "b"]
     assert told.doubtful
     assert "left out: there are fewer than two different times" in told.what
+
+
+def test_an_empty_column_of_a_state_is_unknown_and_takes_nothing_with_it(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.csv", "ts,rps,busy\n0,1.5,\n60,2,\n")
+    recorded = csvfiles.read(file, Reading(mapped("time=ts,requests=rps,in_flight=busy")))
+    assert [signal for _, signal in recorded.series] == [Signal.ARRIVALS]
+    assert ("a.csv: busy", "empty throughout: unknown") in [(note.where, note.what) for note in recorded.notes]
 
 
 def test_times_that_cannot_be_those_of_a_recording_are_asked_about(tmp_path: Path) -> None:
