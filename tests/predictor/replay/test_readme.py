@@ -1,0 +1,21 @@
+"""The sentence that the README quotes is what the back-test says of that history."""
+
+from pathlib import Path
+
+import rich.progress
+
+from predictor.replay import command
+from predictor.replay.command import Asked
+from tests.predictor.replay import histories
+
+README = Path(__file__).resolve().parents[3] / "README.md"
+
+
+def test_the_sentence_of_the_readme_is_said_of_busy_afternoons_with_a_surge_each_hour(tmp_path: Path) -> None:
+    load = histories.daily(3, low=2, high=6) + histories.steep(3)
+    rows = "".join(f"{minute},{round(value * 60)}\n" for minute, value in enumerate(load))
+    (tmp_path / "chat.csv").write_text(f"minute,requests\n{rows}")
+    asked = Asked(files=(tmp_path / "chat.csv",), throughput=1.0, warm_up="5m", slow=False, arguments=("--x",))
+    with rich.progress.Progress(disable=True) as bar:
+        said = command.made(asked, 1.8e9, bar).headline
+    assert said in " ".join(README.read_text(encoding="utf-8").replace("\n>", "\n").split())
