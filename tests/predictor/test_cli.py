@@ -59,6 +59,10 @@ def test_config_validate_doubts_what_is_mostly_not_meant(tmp_path: Path) -> None
     done = floorcast("config", "validate", "--config", "config.yaml", cwd=tmp_path)
     assert "Note: llm/chat: mode: control takes effect once" in done.stdout
     assert "journal.path" not in done.stdout
+    assert "whole points" not in done.stdout
+    (tmp_path / "config.yaml").write_text(TARGETS + "\nhistory: {step: 5m}\n")
+    done = floorcast("config", "validate", "--config", "config.yaml", cwd=tmp_path)
+    assert "Note: llm/chat: points of the history lie 300 s apart" in done.stdout
 
 
 def test_help_and_a_refused_configuration_import_nothing_heavy(tmp_path: Path) -> None:
