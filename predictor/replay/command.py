@@ -40,6 +40,7 @@ from predictor.settings import convert, durations
 from predictor.settings.root import Settings
 
 WARM_UP = 300.0  # seconds, where neither the command line nor a configuration says
+SAID = 12  # verdicts that are on the terminal one by one; the report has all of them
 SLOW_FOR = 12  # replays for which slow rivals are asked; each takes them half a minute
 LEAST_POINTS = 10
 
@@ -124,9 +125,17 @@ def run(given: Asked, *, clock: Clock | None = None) -> int:
     _show(outcome, out)
     for doubt in dict.fromkeys(f"{note.where}: {note.what}" for note in outcome.notes if note.doubtful):
         out.print(f"note: {doubt}", highlight=False, soft_wrap=True, markup=False)
-    out.print(f"\n{outcome.headline}\n", highlight=False, soft_wrap=True, markup=False)
-    out.print(f"{page} and {table} have the rest.", highlight=False, soft_wrap=True, markup=False)
+    for line in (*_each(outcome.verdicts), f"\n{outcome.headline}\n", f"{page} and {table} have the rest."):
+        out.print(line, highlight=False, soft_wrap=True, markup=False)
     return 0
+
+
+def _each(verdicts: Sequence[verdict.Verdict]) -> Iterator[str]:
+    """Where the last sentence is about several, what each of the first ones would say alone, its reason included."""
+    if len(verdicts) > 1:
+        yield ""
+        for one in verdicts[:SAID]:
+            yield f"{one.target} (warm-up {durations.written(one.warm_up)}): {one.sentence}"
 
 
 def made(given: Asked, now: float, bar: rich.progress.Progress) -> report.Outcome:

@@ -258,6 +258,19 @@ def test_a_doubt_how_a_column_was_read_is_on_the_terminal_and_in_the_report(
     assert doubt in (tmp_path / "out" / "report.html").read_text()
 
 
+def test_of_several_each_reason_is_on_the_terminal_and_the_last_sentence_is_about_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recording(tmp_path, np.full(200, 3.0), "chat.csv")
+    recording(tmp_path, np.zeros(2000), "idle.csv")
+    files = (tmp_path / "chat.csv", tmp_path / "idle.csv")
+    assert command.run(Asked(files=files, every="10m", slow=False, out=tmp_path / "out")) == 0
+    chat, idle, last = (line for line in capsys.readouterr().out.splitlines() if "It cannot be said" in line)
+    assert chat.startswith("chat (warm-up 5m): It cannot be said yet whether a floor pays: only")
+    assert idle.startswith("idle (warm-up 5m): It cannot be said whether a floor pays: no load came")
+    assert last == "It cannot be said for chat (warm-up 5m), for idle (warm-up 5m)."
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "complaint"),
     [
