@@ -235,7 +235,7 @@ def _times(frame: pd.DataFrame, path: Path, reading: Reading, notes: list[Note])
     lost = int(stamps.isna().sum())
     if lost:
         what = f"{lost} rows lie in an hour that the clocks skip or repeat: left out; write times with their offset"
-        notes.append(Note(f"{path.name}: {column}", what))
+        notes.append(Note(f"{path.name}: {column}", what, doubtful=True))
     epoch = pd.Timestamp("1970-01-01", tz="UTC")
     return np.asarray((stamps - epoch) / pd.Timedelta(seconds=1), dtype=np.float64)
 
