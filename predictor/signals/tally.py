@@ -42,6 +42,7 @@ class Increase:
 class _Pod:
     sheet: Sheet
     levels: Levels
+    read_at: float
     listed_at: float
 
 
@@ -50,7 +51,8 @@ class Tally:
 
     A counter that fell was reset: it counts from zero. A pod that was never listed before is new: its counters count
     from zero too. A pod that went away takes nothing back, and goes on from its last page when it comes back: as a new
-    one, all it has ever served would have come at once. A pod listed all along whose page shows up late has unknown
+    one, all it has ever served would have come at once. What a pod did while its page was not read is spread evenly
+    over that time: hours of it are no burst of one look. A pod listed all along whose page shows up late has unknown
     beginnings: it counts from its first page.
     """
 
@@ -75,6 +77,8 @@ class Tally:
         """
         if self._marks and now < self._marks[-1][0] - JITTER:
             self._marks.clear()
+        if self._marks:
+            now = max(now, self._marks[-1][0])  # two loops looked at nearly the same time
         levels = [self._levels(sheet) for sheet in sheets]
         for sheet, level in zip(sheets, levels, strict=True):
             self._absorb(sheet, level, now=now)
@@ -83,9 +87,9 @@ class Tally:
         for gone in [pod for pod, kept in self._pods.items() if now - kept.listed_at > REMEMBERED]:
             del self._pods[gone]
         self._listed = listed
-        if self._marks and now <= self._marks[-1][0]:
-            now, _ = self._marks.pop()  # two loops looked at nearly the same time
-        self._marks.append((now, self._totals.copy()))
+        if self._marks and self._marks[-1][0] == now:
+            self._marks.pop()
+        self._marks.append((now, self._totals))
         while len(self._marks) > 2 and self._marks[1][0] <= now - keep:  # noqa: PLR2004  (one before, one after)
             self._marks.popleft()
         return levels
@@ -111,28 +115,44 @@ class Tally:
 
     def _absorb(self, sheet: Sheet, levels: Levels, *, now: float) -> None:
         before = self._pods.get(sheet.pod)
+        known = self._listed is not None and sheet.pod in self._listed
         if before is not None:
-            self._grow(sheet, levels, _past_values(before.sheet, sheet.layout), before.levels)
-        elif self._listed is not None and sheet.pod not in self._listed:
+            grown, is_reset = self._grown(sheet, levels, _past_values(before.sheet, sheet.layout), before.levels)
+            # One that restarted and was not Ready at the last look has served nothing before it.
+            self._add(grown, since=now if is_reset and not known else before.read_at, now=now)
+        elif self._listed is not None and not known:
             nothing = Levels(np.zeros_like(levels.sums), levels.counts)
-            self._grow(sheet, levels, np.zeros(len(sheet.values)), nothing)
-        self._pods[sheet.pod] = _Pod(sheet, levels, now)
+            grown, _ = self._grown(sheet, levels, np.zeros(len(sheet.values)), nothing)
+            self._add(grown, since=now, now=now)
+        self._pods[sheet.pod] = _Pod(sheet, levels, now, now)
 
-    def _grow(self, sheet: Sheet, levels: Levels, past: Floats, past_levels: Levels) -> None:
+    def _grown(self, sheet: Sheet, levels: Levels, past: Floats, past_levels: Levels) -> tuple[Floats, bool]:
+        """What a page adds to each place, shape (plan.size,), and whether its counters were reset."""
         flows = sheet.layout.flows
         present = sheet.values[flows]
         grown = present - past[flows]
         reset = grown < 0
         grown = np.where(reset, present, grown)
-        self._put(sheet.layout.slots, grown)
-        moved = levels.sums - (np.zeros_like(levels.sums) if reset.any() else past_levels.sums)
-        self._put(self._plan.growth_slots, moved[self._plan.growing_parts])
-
-    def _put(self, slots: layout.Indices, amounts: Floats) -> None:
-        if self._plan.size > len(self._totals):
-            self._totals = np.pad(self._totals, (0, self._plan.size - len(self._totals)))
+        is_reset = bool(reset.any())
+        moved = levels.sums - (np.zeros_like(levels.sums) if is_reset else past_levels.sums)
+        slots = np.concatenate([sheet.layout.slots, self._plan.growth_slots])
+        amounts = np.concatenate([grown, moved[self._plan.growing_parts]])
         finite = np.where(np.isfinite(amounts), amounts, 0.0)  # one NaN would stay in the totals for ever
-        self._totals += np.bincount(slots, weights=finite, minlength=len(self._totals))
+        return np.bincount(slots, weights=finite, minlength=self._plan.size).astype(np.float64), is_reset
+
+    def _add(self, grown: Floats, *, since: float, now: float) -> None:
+        """Adds what came evenly since a time, to looks in between as well; ordinarily there are none."""
+        self._totals = _plus(self._totals, grown)
+        for place in range(len(self._marks) - 1, -1, -1):
+            time, totals = self._marks[place]
+            if time <= since:
+                break
+            self._marks[place] = time, _plus(totals, grown * (time - since) / (now - since))
+
+
+def _plus(totals: Floats, more: Floats) -> Floats:
+    """Their sum, where there are more places than before."""
+    return (np.pad(totals, (0, len(more) - len(totals))) if len(more) > len(totals) else totals) + more
 
 
 def _past_values(sheet: Sheet, now: layout.Layout) -> Floats:

@@ -137,6 +137,29 @@ def test_a_missed_page_delays_its_counts_and_loses_none() -> None:
     assert value(watch.at(20)[Signal.ARRIVALS]) == 2.0
 
 
+@pytest.mark.parametrize("away", [20, 50, 600, 4 * 3600])
+@pytest.mark.parametrize("case", ["not ready", "not ready, restarted", "no page", "no page, restarted"])
+def test_what_came_while_a_page_was_not_read_is_no_burst_of_one_look(away: int, case: str) -> None:
+    """Two requests a second come to b all along, whether it is Ready for us and answers us or not."""
+    gone, back = 100, 100 + away
+    started = gone + 5 if case == "no page, restarted" else back - 10  # one that is not Ready serves nobody anew
+    pods, seen = Pods(), {}
+    watch = Watch(pods)
+    for now in range(0, back + 150, 10):
+        is_away = gone < now < back
+        is_anew = case.endswith("restarted") and now > started
+        pods.lines = {"a": vllm(500)}
+        if case.startswith("no page") or not is_away:
+            pods.lines["b"] = vllm(2 * (now - started) if is_anew else 90_000 + 2 * now)
+        pods.broken = {"b": failing(TimeoutError("slow"))} if is_away else {}
+        reading = watch.at(now)[Signal.ARRIVALS]
+        if isinstance(reading, Known):
+            seen[now] = reading.value
+    assert max(seen.values()) <= 2.0 + 1e-9
+    later = [rate for now, rate in seen.items() if now >= back + 60]
+    assert later == pytest.approx([2.0] * len(later))
+
+
 def test_a_counter_that_appears_with_the_first_request_counts_from_zero() -> None:
     own = {"model_name": MODEL}
     gauges = [level("sglang:num_running_reqs", 0, **own), level("sglang:num_queue_reqs", 0, **own)]
