@@ -2,6 +2,7 @@
 
 import gzip
 import re
+import warnings
 import zlib
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def read(path: Path) -> pd.DataFrame:
 
     Raises:
         ConfigurationError: there is no such file.
-        HistoryError: it is no CSV file, or an empty one.
+        HistoryError: it is no CSV file, or an empty one, or its header line does not name each column.
     """
     if path.is_dir():
         raise ConfigurationError(f"{path}: is a folder; name the CSV file in it")
@@ -38,12 +39,20 @@ def read(path: Path) -> pd.DataFrame:
         raise ConfigurationError(f"{path}: no such file; name a CSV file, gzipped or not")
     try:
         frame = _cells(path)
+    except pd.errors.ParserWarning as error:  # pandas would leave out the last cells
+        raise HistoryError(
+            f"{path}: rows have more cells than the header line has names; name every column, and write decimals with a"
+            " point, as 1234.5"
+        ) from error
     except (OSError, EOFError, zlib.error, ValueError) as error:  # pandas' own are ValueErrors
         why = " ".join(str(error).split())
         raise HistoryError(
             f"{path}: cannot be read as CSV: {why}; give UTF-8, plain or gzipped, with a header line and rows of as"
             " many cells"
         ) from error
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise HistoryError(f"{path}: its header line has {twice[0]!r} twice; give each column a name of its own")
     if frame.empty:
         raise HistoryError(f"{path}: has no rows below its header; give a recording with at least two")
     return frame
@@ -53,7 +62,8 @@ def _cells(path: Path) -> pd.DataFrame:
     """What is in the file; its cells are not read as numbers or as missing yet: NA may be a region's name."""
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
-    with gzip.open(path, "rb") if packed else path.open("rb") as file:
+    with gzip.open(path, "rb") if packed else path.open("rb") as file, warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
         frame = pd.read_csv(
             file,
             dtype=str,

@@ -242,6 +242,12 @@ def test_a_column_of_targets_makes_as_many_series(tmp_path: Path) -> None:
         ("time=ts,requests=rps", 'ts,rps\n0,1\n60,"2,055.5"\n', "'2,055.5' is no finite number: write a point before"),
         ("time=ts,requests=rps", "ts;rps\n0;1\n60;2,5\n", "'2,5' is no finite number: write a point before"),
         ("time=ts,requests=rps", "ts,rps\n0,1\n60,2,3\n", "rows of as many cells"),
+        ("time=ts,requests=rps", "ts,rps\n0,1,5\n60,2,5\n", "rows have more cells than the header line has names"),
+        (
+            "time=ts,requests=rps",
+            "ts,rps,rps \n0,1,1\n60,2,2\n",
+            "header line has 'rps' twice; give each column a name",
+        ),
         (
             "time=ts,requests=rps",
             f"ts,rps\n1767,1\n{BEGUN},2\n{BEGUN + 60},3\n{BEGUN + 120},4\n",
