@@ -43,6 +43,7 @@ WARM_UP = 300.0  # seconds, where neither the command line nor a configuration s
 SAID = 12  # verdicts that are on the terminal one by one; the report has all of them
 SLOW_FOR = 12  # replays for which slow rivals are asked; each takes them half a minute
 LEAST_POINTS = 10
+NAMED = 5  # targets of a configuration in an error
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +143,7 @@ def made(given: Asked, now: float, bar: rich.progress.Progress) -> report.Outcom
     """What the back-test finds; `now` is Unix seconds."""
     step = bar.add_task("reading", total=None)
     recorded = _recorded(given, now)
+    _configured(given, recorded)
     objectives, assumed = _objectives(given, recorded)
     questions = _questions(given, recorded)
     only = _only(given, questions)
@@ -203,6 +205,24 @@ def _replayable(recorded: Recorded, every: float) -> Recorded:
         why = f"fewer than {LEAST_POINTS} points of {' or '.join(FORECAST_SIGNALS)}, or less than one --every"
         raise HistoryError([f"{why}: nothing to replay", *(f"  {note.where}: {note.what}" for note in notes)])
     return dataclasses.replace(recorded, series=series, notes=tuple(notes))
+
+
+def _configured(given: Asked, recorded: Recorded) -> None:
+    """Refuses a recording of targets that the configuration does not know, where it is asked about them.
+
+    Raises:
+        ConfigurationError: there is one.
+    """
+    if given.settings is None or (given.warm_up and (given.concurrency or given.throughput)):
+        return
+    have = sorted(target.key for target in convert.targets(given.settings))
+    missing = sorted({target for target, _ in recorded.series} - set(have))
+    if missing:
+        named = ", ".join([*have[:NAMED], *(["others"] if len(have) > NAMED else [])]) or "none"
+        raise ConfigurationError(
+            f"--config: has no target {missing[0]!r}, as the recording calls it; it has {named}:"
+            " call it so in a column of targets, or leave --config out"
+        )
 
 
 def _from_prometheus(given: Asked, now: float) -> Recorded:

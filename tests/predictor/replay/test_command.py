@@ -16,6 +16,7 @@ from predictor.errors import ConfigurationError, HistoryError
 from predictor.replay import backtest as rolling
 from predictor.replay import command, csvfiles, report, rivals
 from predictor.replay.command import Asked
+from predictor.settings import loading
 from tests.predictor.replay import histories
 
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -40,6 +41,15 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> report.Outcome:
     rows = "".join(f"{i},{'' if np.isnan(v) else round(v * 60)}\n" for i, v in enumerate(values))
     (folder / "a<b.csv").write_text(f"minute,requests\n{rows}")
     return made(Asked(files=(folder / "a<b.csv",), throughput=1.0, warm_up="2m,5m", slow=False, arguments=("--x",)))
+
+
+def test_a_configuration_that_does_not_know_the_recordings_target_is_refused_where_it_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text("targets: [{namespace: llm, name: chat, engine: vllm}]")
+    settings = loading.load(tmp_path / "own.yaml")
+    asked = Asked(files=(recording(tmp_path, histories.steep(0.2)),), settings=settings, slow=False)
+    with pytest.raises(ConfigurationError, match=r"--config: has no target 'chat', .*; it has llm/chat: call it so"):
+        made(asked)
+    assert made(dataclasses.replace(asked, throughput=1.0, warm_up="5m")).verdicts
 
 
 def test_the_report_is_one_page_that_needs_no_network(outcome: report.Outcome) -> None:
