@@ -113,12 +113,14 @@ def read(path: Path, reading: Reading) -> Recorded:
     times = _times(frame, path, reading, notes)
     if reading.unit is Unit.RATE:
         notes += _whole_rates(frame, path, reading.mapped)
+    numbers = {signal: columns.numbers(frame, column, path=path) for signal, column in reading.mapped.signals.items()}
     series: dict[Key, Series] = {}
     unusable: list[Note] = []
     for target, rows in _targets(frame, path, reading):
         kept = rows & np.isfinite(times)
+        mine = {signal: values[kept] for signal, values in numbers.items()}
         try:
-            for signal, one in _signals(frame, path, reading, kept=kept, times=times, notes=notes):
+            for signal, one in _signals(mine, path, reading, times=times[kept], notes=notes):
                 series[target, signal] = one
         except gridding.GridError as error:
             series = {key: one for key, one in series.items() if key[0] != target}
@@ -158,19 +160,20 @@ def _targets(frame: pd.DataFrame, path: Path, reading: Reading) -> Iterator[tupl
         raise columns.wrong_cell(
             path, int(empty[0]), column, "", "names no target", more=len(empty) - 1, remedy=columns.DELETED
         )
-    for name in sorted(names.unique()):
-        yield str(name), (names == name).to_numpy()
+    places, known = pd.factorize(names, sort=True)
+    for place, name in enumerate(known):
+        yield str(name), places == place
 
 
 def _signals(
-    frame: pd.DataFrame, path: Path, reading: Reading, *, kept: np.ndarray, times: Floats, notes: list[Note]
+    numbers: Mapping[Signal, Floats], path: Path, reading: Reading, *, times: Floats, notes: list[Note]
 ) -> Iterator[tuple[Signal, Series]]:
-    mine = times[kept]
-    usual = gridding.usual_step(mine)
+    """The series of one target, of its numbers at its times."""
+    usual = gridding.usual_step(times)
     for signal, column in reading.mapped.signals.items():
         where = f"{path.name}: {column}"
         unit = reading.unit if signal in FLOWS else Unit.RATE
-        values = columns.numbers(frame, column, path=path)[kept]
+        values = numbers[signal]
         if np.isnan(values).all() and signal is not Signal.ARRIVALS:
             notes.append(Note(where, "empty throughout: unknown"))
             continue
@@ -184,7 +187,7 @@ def _signals(
                     f"a step of {step:g} s was asked for: there is a count for every {usual:g} s only; use as many"
                 )
             series, repairs = gridding.on_grid(
-                mine, values / usual if unit is Unit.COUNT else values, step=step, rules=rules
+                times, values / usual if unit is Unit.COUNT else values, step=step, rules=rules
             )
         except gridding.GridError as error:
             raise gridding.GridError(f"column {column}: {error}") from error

@@ -3,13 +3,14 @@
 import gzip
 import zoneinfo
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from models.signals import Signal
 from predictor.errors import ConfigurationError, FloorcastError, HistoryError
-from predictor.replay import csvfiles, tracefiles
+from predictor.replay import columns, csvfiles, tracefiles
 from predictor.replay.csvfiles import Reading, Unit, mapped
 
 NAN = float("nan")
@@ -213,6 +214,24 @@ def test_units(tmp_path: Path, unit: Unit, values: tuple[int, ...], rates: list[
     np.testing.assert_allclose(recorded.series["a", Signal.ARRIVALS].values, rates)
     assert recorded.series["a", Signal.IN_FLIGHT].values.tolist() == [7, 7, 7]  # a state has no unit to convert
     assert any("fell 1 times" in note.what for note in recorded.notes) is (unit is Unit.TOTAL)
+
+
+def test_a_column_is_read_once_for_all_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of a thousand targets would else be read a thousand times."""
+    rows = "".join(f"{BEGUN + 60 * i},t{k},{i + k}.5\n" for k in range(20) for i in range(3))
+    asked: list[str] = []
+    numbers = columns.numbers
+
+    def counted(frame: Any, column: str, *, path: Path) -> np.ndarray:  # noqa: ANN401  (pandas here brings rules for frames)
+        asked.append(column)
+        return numbers(frame, column, path=path)
+
+    monkeypatch.setattr(columns, "numbers", counted)
+    found = csvfiles.read(
+        write(tmp_path / "a.csv", f"ts,t,rps\n{rows}"), Reading(mapped("time=ts,target=t,requests=rps"))
+    )
+    assert found.series["t19", Signal.ARRIVALS].values.tolist() == [19.5, 20.5, 21.5]
+    assert len(asked) <= 2  # once more to see whether all are whole
 
 
 def test_a_column_of_targets_makes_as_many_series(tmp_path: Path) -> None:
