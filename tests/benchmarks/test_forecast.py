@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.forecast import __main__ as command
-from benchmarks.forecast import judge, tables, traces
+from benchmarks.forecast import judge, tables, traces, varied
 from models.forecasting import windows
 
 HOURS = 14
@@ -89,3 +89,32 @@ def test_a_run_scores_every_trace_and_averages_the_long_ones(tmp_path: Path) -> 
     tables.place(tmp_path / "docs.md", text)
     tables.place(tmp_path / "docs.md", text)
     assert (tmp_path / "docs.md").read_text().count("| a | development |") == 3
+
+
+def test_variations_are_other_loads_of_the_same_kind(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    loads = {"one": rng.poisson(40, 3 * 1440).astype(float), "two": rng.poisson(20, 2 * 1440).astype(float)}
+    loads["one"][100] = np.nan
+    loads["one"][2000] = 900
+    for name, load in loads.items():
+        counted(tmp_path, f"{name}.csv", load.tolist())
+    counted(tmp_path, "short.csv", [1.0] * 60)
+    found = {name: counts for name, _, counts in varied.variations(list(read(tmp_path)[0].values()), rng)}
+    assert set(found) == {"sparse_one", "back_one", "day_one", "with_one", "sparse_two", "back_two", "day_two"}
+    assert np.nanmean(found["sparse_one"]) == pytest.approx(3, rel=0.05)
+    assert np.isnan(found["sparse_one"][100])
+    assert (found["sparse_two"] <= loads["two"]).all()
+    np.testing.assert_array_equal(found["back_one"], loads["one"][::-1])
+    assert found["day_one"].tolist() == loads["one"][1440:2880].tolist()
+    assert len(found["with_one"]) == 2 * 1440
+    assert np.nanmean(found["with_one"]) == pytest.approx(2 * 40, rel=0.02)
+
+
+def test_variations_are_read_as_traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted(tmp_path, "coarse.csv", [5.0, np.nan, *[7.0] * 400], step=5)
+    monkeypatch.setattr("sys.argv", ["varied", str(tmp_path), str(tmp_path / "out")])
+    assert varied.main() == 0
+    found, told = read(tmp_path / "out")
+    assert not told
+    assert {name: trace.step for name, trace in found.items()} == {"back_coarse": 300, "sparse_coarse": 300}
+    assert np.isnan(found["back_coarse"].counts[-2])
