@@ -4,10 +4,9 @@ import dataclasses
 
 import numpy as np
 
-from models.series import Floats, Series
+from models.series import CLOSE, Floats, Series
 
 SPIKE_NEIGHBOURS = 5  # samples on either side that say what is usual
-CLOSE = 1e-6  # of a step: rounding of times written in decimals
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-CLOSE = 1e-6  # of a step: sums of steps of a second, counted from 1970, are off by half of that at most
+CLOSE = 1e-6  # of a step: times in decimals, and sums of steps of a second from 1970 on, are off by less
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from predictor.settings import durations, sections
 from predictor.settings.root import Settings
 
 LEAST_SINCE = 3600.0  # seconds; less is a unit that was forgotten
-MOST_SINCE = 3660 * 86400.0  # seconds; more is one as well, and no Prometheus keeps it
+MOST_SINCE = 3660 * 86400.0  # seconds; more is a wrong unit as well: no Prometheus keeps ten years
 
 
 def seconds(flag: str, text: str) -> float:

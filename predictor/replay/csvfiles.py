@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from models.series import Floats, Series
+from models.series import CLOSE, Floats, Series
 from models.signals import Signal
 from predictor.errors import ConfigurationError, HistoryError
 from predictor.replay import columns, gridding
@@ -22,7 +22,6 @@ TOLD_IN = {Signal.ARRIVALS: "requests", Signal.TOKENS_IN: "tokens", Signal.TOKEN
 FEW_RESETS, FEW_OF_ROWS = 3, 0.01  # restarts of what counts; a count a row falls at every second one or so
 UNITS_FROM = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))  # nano-, micro-, milliseconds: 1e11 s is the year 5138
 BEGINNING = 1e8  # seconds: 1973; times before count from something else than 1970
-
 
 UTC = r"\s*(?:UTC|GMT)$"  # as data bases write it
 OFFSET = r"(?:[Zz]|\s*(?:UTC|GMT)|:\d\d(?:[.,]\d+)?\s*[+-]\d\d(?::?\d\d)?)$"  # not the day of a date alone
@@ -182,7 +181,7 @@ def _signals(
         rules = gridding.EXACT if unit is Unit.COUNT else gridding.measured(usual, counter=unit is Unit.TOTAL)
         step = reading.step or usual
         try:
-            if unit is Unit.COUNT and step < usual * (1 - gridding.CLOSE):
+            if unit is Unit.COUNT and step < usual * (1 - CLOSE):
                 raise gridding.GridError(  # noqa: TRY301  (it gets the column's name below)
                     f"a step of {step:g} s was asked for: there is a count for every {usual:g} s only; use as many"
                 )

@@ -7,7 +7,7 @@ import numpy as np
 
 from models import regularise
 from models.regularise import Grid, Repairs, Rules, Samples
-from models.series import Floats, Series
+from models.series import CLOSE, Floats, Series
 
 LONGEST = 20_000_000  # points a series may have: a year at 1.6 s; more is a wrong unit of time
 
@@ -17,7 +17,6 @@ class GridError(ValueError):
 
 
 LATEST = 6e10  # seconds from 1970: the year 3871
-CLOSE = regularise.CLOSE  # of a step
 EXACT = Rules(short_gap=0.0, spike=None)  # counts of a file that holds everything: what lacks in it is not known
 
 
@@ -99,7 +98,7 @@ def on_grid(times: Floats, values: Floats, *, step: float, rules: Rules = EXACT)
     """
     if np.isnan(values).all():
         raise GridError("no row has a value")
-    cells = np.floor(times / step + regularise.CLOSE)
+    cells = np.floor(times / step + CLOSE)
     count = int(cells.max() - cells.min()) + 1
     believed(times, count, step)
     grid = Grid(start=float(cells.min()) * step, step=step, points=count)
@@ -128,7 +127,7 @@ def coarser(series: Series, step: float) -> Series:
         GridError: `step` is finer than what was recorded, or no multiple of it.
     """
     ratio = step / series.step
-    if ratio < 1 - regularise.CLOSE or abs(ratio - round(ratio)) > regularise.CLOSE:
+    if ratio < 1 - CLOSE or abs(ratio - round(ratio)) > CLOSE:
         raise GridError(
             f"a step of {step:g} s was asked for: the recording has one of {series.step:g} s; use a multiple"
         )

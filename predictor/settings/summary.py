@@ -38,12 +38,13 @@ def _doubts(settings: Settings, targets: Sequence[Target]) -> Iterator[str]:
                 f"{target.key}: no capacity is given: {profile.concurrency:g} in flight a replica is a cautious guess;"
                 " set capacity.knee to what a load test finds"
             )
-        if settings.history.step > target.warm_up / 2:
-            yield (
-                f"{target.key}: points of the history lie {settings.history.step:g} s apart, and a forecast looks ahead"
-                f" by whole points: over a warm-up of {target.warm_up:g} s it may end early by half of one; set"
-                " history.step to half the warm-up or less"
-            )
+    quickest = min(targets, key=lambda target: target.warm_up)
+    if settings.history.step > quickest.warm_up / 2:
+        yield (
+            f"{quickest.key}: points of the history lie {settings.history.step:g} s apart, and a forecast looks ahead"
+            f" by whole points: over a warm-up of {quickest.warm_up:g} s it may end early by half of one; set"
+            " history.step to half the shortest warm-up or less"
+        )
     if settings.journal.path is None:
         yield (
             "journal.path is not set: explain and counterfactual know no past, and a restart loses the capacity"

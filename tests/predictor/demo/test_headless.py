@@ -7,18 +7,9 @@ from predictor.demo import pages, summary
 from predictor.demo.options import DemoOptions, Output
 from predictor.demo.stage import Stage
 from predictor.ports import Owner
+from tests.predictor.demo.played import played
 
 MEASURED = ("requests", "missed_ttft", "rejected", "replica_hours", "starts")
-
-
-def played(hours: float, **options: object) -> dict[str, object]:
-    stage = Stage(DemoOptions(hours=hours, days=1, **options))  # type: ignore[arg-type]
-    source = pages.in_process(stage)
-    stage.begin(source)
-    while not stage.over:
-        stage.step()
-    source.close()
-    return summary.result(stage)
 
 
 def test_json_is_one_object_with_both_fleets_and_nothing_else_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
@@ -41,7 +32,7 @@ def test_the_table_shows_both_fleets_and_a_verdict(capsys: pytest.CaptureFixture
 
 @pytest.mark.parametrize("owner", list(Owner))
 def test_the_same_seed_gives_the_same_day(owner: Owner) -> None:
-    first, again, other = (played(0.3, seed=seed, owner=owner) for seed in (4, 4, 5))
+    first, again, other = (played(DemoOptions(hours=0.3, days=1, seed=seed, owner=owner)) for seed in (4, 4, 5))
     assert first == again
     assert first["floorcast"] != other["floorcast"]
 
@@ -64,7 +55,7 @@ def test_a_step_before_the_beginning_is_refused() -> None:
 
 
 def test_each_fleet_accounts_for_every_request() -> None:
-    outcome = played(0.5, seed=6)
+    outcome = played(DemoOptions(hours=0.5, days=1, seed=6))
     for name in ("floorcast", "hpa"):
         side = outcome[name]
         assert isinstance(side, dict)
